@@ -157,6 +157,7 @@ func TestTransactions(t *testing.T) {
 		"delete":        {"a deletion has its version in the URI", put("{resource}/a", "{a}") + `,{"action":"delete","uri":"{vnf}?resource-version={version {vnf}}","body":{}}`, "201", 1},
 		"edge":          {"an edge is deleted by its body", `{"action":"delete","uri":"{region}/{edge}","body":{"related-link":"{complex}"}}`, "201", 0},
 		"no body":       {"the body is mandatory, also of a deletion", `{"action":"delete","uri":"{vnf}?resource-version={version {vnf}}"}`, "400 5.4.6111", 0},
+		"undone":        {"a failure undoes deletions, too", put("{resource}/a", "{a}") + `,{"action":"delete","uri":"{vnf}?resource-version={version {vnf}}","body":{}},` + put("{vnf}/{edge}", `{"related-link":"{tenant}"}`), "404 5.4.6114", 0},
 		"unknown":       {"there are three actions", `{"action":"get","uri":"{vnf}","body":{}}`, "400 5.4.6111", 0},
 		"patch":         {"a patch is one of them", `{"action":"patch","uri":"{vnf}","body":{"vnf-name":"x"}}`, "201", 0},
 		"empty":         {"there is an operation", ``, "400 5.4.6111", 0},
@@ -169,6 +170,9 @@ func TestTransactions(t *testing.T) {
 			t.Parallel()
 			c := newClient(t, aai.Config{})
 			c.want(tc.reason, `POST /bulk/single-transaction {"operations":[`+tc.operations+`]}`, tc.want)
+			if tc.want != "201" {
+				c.want("a failure changes nothing", "GET {module}", "200")
+			}
 			if got := strings.Count(c.get("{tenant}/k8s-resources"), `"id"`); got != tc.resources {
 				t.Errorf("%s: got %d resources, want %d", tc.reason, got, tc.resources)
 			}

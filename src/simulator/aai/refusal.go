@@ -70,7 +70,7 @@ var codes = map[int]code{
 	codeMediaType:       {http.StatusUnsupportedMediaType, "SVC3000", "ERR.5.2.3000"},
 }
 
-// refusal is the error of a request that A&AI rejects.
+// refusal is the reason for which A&AI rejects a request.
 type refusal struct {
 	code int
 	text string
@@ -79,8 +79,6 @@ type refusal struct {
 func refuse(code int, format string, args ...any) *refusal {
 	return &refusal{code, fmt.Sprintf(format, args...)}
 }
-
-func (r *refusal) Error() string { return r.text }
 
 // body returns A&AI's document of the refusal of a request.
 func (r *refusal) body(method, uri string) []byte {

@@ -1,0 +1,186 @@
+package aai
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
+)
+
+const (
+	oldestVersion  = 24 // the first that has k8s-resources
+	defaultVersion = 30
+	requestTime    = time.Minute
+	maxResponse    = 32 << 20 // bytes
+	failures       = 5        // consecutive requests without a response that open the circuit breaker
+)
+
+// ClientConfig configures a client. URL, AppID, Credentials, Transport and NewID are
+// required.
+type ClientConfig struct {
+	URL         string // of A&AI, without /aai
+	Version     int    // of the API; 30 by default, at least 24
+	AppID       string // X-FromAppId
+	Credentials func() (user, password string, err error)
+	Transport   http.RoundTripper
+	NewID       func() string // creates the ids of requests
+	Clock       func() time.Time
+}
+
+func (c *ClientConfig) complete() error {
+	u, err := url.Parse(c.URL)
+	c.Version = cmp.Or(c.Version, defaultVersion)
+	c.URL = strings.TrimSuffix(c.URL, "/")
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
+		return errors.New("cannot create a client of A&AI: its URL must begin with http:// or https://, and contain a host and no user")
+	case c.Version < oldestVersion:
+		return fmt.Errorf("cannot create a client of A&AI: version v%d has no k8s-resources; use v%d or a later one", c.Version, oldestVersion)
+	case c.AppID == "" || c.Credentials == nil || c.Transport == nil || c.NewID == nil:
+		return errors.New("cannot create a client of A&AI: AppID, Credentials, Transport and NewID are required")
+	}
+	return nil
+}
+
+// Client sends requests to A&AI. It is safe for concurrent use. While A&AI does not
+// respond, its circuit breaker rejects requests.
+type Client struct {
+	cfg     ClientConfig
+	http    http.Client
+	breaker *breaker.Breaker
+}
+
+// NewClient returns a client. It sends nothing.
+func NewClient(cfg ClientConfig) (*Client, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	return &Client{
+		cfg: cfg,
+		http: http.Client{Transport: cfg.Transport, Timeout: requestTime, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // it would carry the credentials to another host
+		}},
+		breaker: breaker.New(breaker.Config{Clock: cfg.Clock, Failures: failures}),
+	}, nil
+}
+
+// change is one operation of a transaction.
+type change struct {
+	Action string         `json:"action"`
+	URI    string         `json:"uri"`
+	Body   map[string]any `json:"body"`
+}
+
+// get returns an object with its children, or nil if it does not exist.
+func (c *Client) get(ctx context.Context, path string) (map[string]any, error) {
+	data, err := c.send(ctx, http.MethodGet, path+"?depth=all", nil)
+	if e, ok := errors.AsType[*ResponseError](err); ok && e.Status == http.StatusNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var out map[string]any
+	if err := d.Decode(&out); err != nil || out == nil {
+		return nil, fmt.Errorf("cannot read %s: the response of A&AI is not a JSON object", path)
+	}
+	return out, nil
+}
+
+// exists reports whether an object exists.
+func (c *Client) exists(ctx context.Context, path string) (bool, error) {
+	_, err := c.send(ctx, http.MethodGet, path+"?nodes-only=true", nil)
+	if e, ok := errors.AsType[*ResponseError](err); ok && e.Status == http.StatusNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// transact makes all changes or none.
+func (c *Client) transact(ctx context.Context, changes []change) error {
+	body, err := json.Marshal(map[string]any{"operations": changes})
+	if err != nil {
+		return fmt.Errorf("cannot encode a transaction: %w", err)
+	}
+	_, err = c.send(ctx, http.MethodPost, "/bulk/single-transaction", body)
+	return err
+}
+
+// send sends a request, and returns the body of the response. The error is a
+// *ResponseError if A&AI has responded.
+func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	req, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return nil, fmt.Errorf("cannot send %s %s to A&AI: %w", method, path, err)
+	}
+	ticket, err := c.breaker.Admit(true)
+	if err != nil {
+		return nil, fmt.Errorf("cannot send %s %s to A&AI: %w", method, path, err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		err = outbound.Plain(err)
+		c.fail(ctx, ticket, err)
+		return nil, fmt.Errorf("cannot send %s %s to A&AI: %w", method, path, err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
+	if err != nil {
+		err = outbound.Plain(err)
+		c.fail(ctx, ticket, err)
+		return nil, fmt.Errorf("cannot read the response of A&AI to %s %s: %w", method, path, err)
+	}
+	c.breaker.Responded()
+	if len(data) > maxResponse {
+		return nil, fmt.Errorf("cannot read the response of A&AI to %s %s: it has more than %d bytes", method, path, maxResponse)
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, newResponseError(method, path, resp.StatusCode, data)
+	}
+	return data, nil
+}
+
+// fail tells the circuit breaker that there was no response, unless the caller has
+// ended the request.
+func (c *Client) fail(ctx context.Context, t breaker.Ticket, err error) {
+	if ctx.Err() != nil {
+		c.breaker.Abandoned(t)
+		return
+	}
+	c.breaker.Failed(t, err.Error())
+}
+
+func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
+	user, password, err := c.cfg.Credentials()
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("%s/aai/v%d%s", c.cfg.URL, c.cfg.Version, path), bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("its URL is not valid")
+	}
+	req.SetBasicAuth(user, password)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("X-FromAppId", c.cfg.AppID)
+	req.Header.Set("X-TransactionId", c.cfg.NewID())
+	req.Header.Set("User-Agent", "k8splugin")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
