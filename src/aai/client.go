@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 	defaultVersion = 30
 	requestTime    = time.Minute
 	maxResponse    = 32 << 20 // bytes
+	pageSize       = 100      // objects in a page of a list
 	failures       = 5        // consecutive requests without a response that open the circuit breaker
 )
 
@@ -86,7 +88,12 @@ type change struct {
 
 // get returns an object with its children, or nil if it does not exist.
 func (c *Client) get(ctx context.Context, path string) (map[string]any, error) {
-	data, err := c.send(ctx, http.MethodGet, path+"?depth=all", nil)
+	return c.read(ctx, path+"?depth=all")
+}
+
+// read returns the response to a GET, or nil if there is nothing at the path.
+func (c *Client) read(ctx context.Context, path string) (map[string]any, error) {
+	data, err := c.send(ctx, http.MethodGet, path, nil)
 	if e, ok := errors.AsType[*ResponseError](err); ok && e.Status == http.StatusNotFound {
 		return nil, nil
 	}
@@ -100,6 +107,27 @@ func (c *Client) get(ctx context.Context, path string) (map[string]any, error) {
 		return nil, fmt.Errorf("cannot read %s: the response of A&AI is not a JSON object", path)
 	}
 	return out, nil
+}
+
+// list returns the objects of a collection with a data-owner, without children and
+// edges.
+func (c *Client) list(ctx context.Context, path, element, owner string) (out []map[string]any, err error) {
+	for page := 1; ; page++ {
+		query := url.Values{ownerName: {owner}, "nodes-only": {"true"}, "resultIndex": {strconv.Itoa(page)}, "resultSize": {strconv.Itoa(pageSize)}}
+		found, err := c.read(ctx, path+"?"+query.Encode())
+		if err != nil || found == nil {
+			return out, err // a page that is empty does not exist
+		}
+		list, _ := found[element].([]any)
+		for _, item := range list {
+			if object, ok := item.(map[string]any); ok {
+				out = append(out, object)
+			}
+		}
+		if len(list) < pageSize {
+			return out, nil
+		}
+	}
 }
 
 // exists reports whether an object exists.

@@ -45,8 +45,7 @@ func (p *pass) sendTogether(ctx context.Context, subjects []*subject) error {
 func (p *pass) handle(ctx context.Context, subjects []*subject, err error) error {
 	switch judge(err) {
 	case verdictConflict:
-		readAgain(subjects)
-		return nil
+		return p.resolve(ctx, subjects, err)
 	case verdictMissing:
 		return p.findMissing(ctx, subjects, err)
 	case verdictTooMany:
@@ -74,6 +73,21 @@ func (p *pass) isolate(ctx context.Context, subjects []*subject, err error) erro
 		return err
 	}
 	return p.send(ctx, subjects[half:])
+}
+
+// resolve has subjects read again of which one has changed. If that does not help, one
+// of them changes another one: the deletion of an address, for example, changes the
+// version of its network. They are then sent apart.
+func (p *pass) resolve(ctx context.Context, subjects []*subject, cause error) error {
+	tried := true
+	for _, s := range subjects {
+		s.unread, tried = true, tried && s.conflicted
+		s.conflicted = true
+	}
+	if tried && len(subjects) > 1 {
+		return p.isolate(ctx, subjects, cause)
+	}
+	return nil
 }
 
 func readAgain(subjects []*subject) {

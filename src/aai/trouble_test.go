@@ -46,7 +46,8 @@ func TestTroubles(t *testing.T) {
 		}, false, 1, nil, 3, func(v *inventory) { v.delete(tenantPath + "/vservers/vserver/5b1d") }},
 		"smaller": {"A&AI permits fewer changes than is known", 60, func(*inventory) {}, false, 0, nil, 3, nil},
 		"single":  {"one change in a transaction is enough", 1, func(*inventory) {}, false, 0, nil, 3, nil},
-		"timeout": {"a transaction over A&AI's limit of time is divided", 0, func(v *inventory) { v.simulator.Script(simulator.Fault{Path: bulkPath, Status: 413}) }, false, 0, nil, 3, nil},
+		"timeout": {"a transaction over A&AI's limit of time is divided", 0, func(v *inventory) { v.simulator.Script(simulator.Fault{Path: bulkPath, Code: 7406}) }, false, 0, nil, 3, nil},
+		"storage": {"a conflict in A&AI's database is tried later", 0, func(v *inventory) { v.simulator.Script(simulator.Fault{Path: bulkPath, Code: 6134}) }, true, 0, nil, 0, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +251,55 @@ func TestTransactions(t *testing.T) {
 	if transactions != instances {
 		t.Errorf("%d transactions for %d instances, want one each", transactions, instances)
 	}
-	if got := len(v.read(tenantPath + "/k8s-resources?nodes-only=true")["k8s-resource"].([]any)); got != 2*instances {
+	if got := len(v.read(tenantPath + "/k8s-resources")["k8s-resource"].([]any)); got != 2*instances {
 		t.Errorf("A&AI has %d resources, want %d", got, 2*instances)
+	}
+}
+
+// TestStrays looks for objects of the service that nothing names any longer.
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	v := newInventory(t, 0)
+	const resources = tenantPath + "/k8s-resources"
+	body := func(owner string) string {
+		return `{"name":"","group":"","version":"","kind":"","namespace":"","selflink":"","data-owner":"` + owner + `"}`
+	}
+	for i := range 205 {
+		v.as("PUT", fmt.Sprint(resources, "/k8s-resource/a", i), body("k8splugin"))
+	}
+	v.as("PUT", resources+"/k8s-resource/b", body("CnfAdapter"))
+	place := instance().Place
+	r := v.write(slices.Concat([]aai.Document{scheme.Network(network())}, all(instance())), nil, false)
+	known := func(path string) bool { _, ok := r.Written[path]; return ok }
+	v.requests()
+
+	strays, err := v.writer.Strays(t.Context(), place, known)
+	if err != nil || len(strays) != 205 {
+		t.Fatalf("got %d strays, %v; want those of a lost record", len(strays), err)
+	}
+	if diff := cmp.Diff([]string{"GET 0 200", "GET 0 200", "GET 0 200", "GET 0 200"}, v.requests()); diff != "" {
+		t.Errorf("the lists are read in pages (-want +got):\n%s", diff)
+	}
+	v.write(nil, strays, false)
+	if strays, err = v.writer.Strays(t.Context(), place, known); err != nil || len(strays) != 0 {
+		t.Errorf("got %d strays, %v after their deletion", len(strays), err)
+	}
+	if v.read(resources+"/k8s-resource/b") == nil || len(v.read(resources)["k8s-resource"].([]any)) != 3 {
+		t.Error("an object that is known, or belongs to others, was deleted")
+	}
+	v.write(nil, r.Written, false)
+	if strays, err = v.writer.Strays(t.Context(), place, known); err != nil || len(strays) != 0 {
+		t.Errorf("got %d strays, %v in empty collections", len(strays), err)
+	}
+	if strays, err = v.writer.StrayNetworks(t.Context(), func(string) bool { return false }); err != nil || len(strays) != 0 {
+		t.Errorf("got %d networks, %v; want none", len(strays), err)
+	}
+	v.write([]aai.Document{scheme.Network(network())}, nil, false)
+	if strays, err = v.writer.StrayNetworks(t.Context(), func(string) bool { return false }); err != nil || len(strays) != 1 {
+		t.Errorf("got %d networks, %v; want one", len(strays), err)
+	}
+	v.simulator.Script(simulator.Fault{Status: 503, Times: -1})
+	if _, err = v.writer.Strays(t.Context(), place, known); err == nil {
+		t.Error("without a response, strays are unknown")
 	}
 }

@@ -115,6 +115,8 @@ type subject struct {
 	missing []string
 	// searched says that A&AI has reported a missing object before, and none was found.
 	searched bool
+	// conflicted says that a transaction with it has met another version before.
+	conflicted bool
 }
 
 // state is how far a subject has come.

@@ -245,8 +245,8 @@ func TestFaults(t *testing.T) {
 func TestFaultsEnd(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, aai.Config{})
-	c.simulator.Script(aai.Fault{Status: 500}, aai.Fault{Status: 502, Times: 2}, aai.Fault{Method: http.MethodGet, Status: 503, Times: -1})
-	for i, want := range []string{"500", "502", "502", "503", "503"} {
+	c.simulator.Script(aai.Fault{Status: 500}, aai.Fault{Code: 7406}, aai.Fault{Status: 502}, aai.Fault{Method: http.MethodGet, Status: 503, Times: -1})
+	for i, want := range []string{"500", "400 5.4.7406", "502", "503", "503"} {
 		c.want("faults apply in order, request "+strconv.Itoa(i), "GET {tenant}", want)
 	}
 	c.simulator.Repair()

@@ -32,7 +32,14 @@ const (
 	codeTooMany         = 6147
 	codeNoRelationship  = 6149
 	codeImpliedDelete   = 9109
-	codeMediaType       = 415 // A&AI's server refuses it before A&AI sees it
+
+	// Only scripts send these.
+	codeTooDeep  = 3303
+	codeUnique   = 6117
+	codeStorage  = 6134
+	codeTimedOut = 7406
+
+	codeMediaType = 415 // A&AI's server refuses it before A&AI sees it
 )
 
 // code describes a refusal on the wire.
@@ -67,6 +74,10 @@ var codes = map[int]code{
 	codeTooMany:         {http.StatusBadRequest, "SVC3000", "ERR.5.4.6147"},
 	codeNoRelationship:  {http.StatusNotFound, "SVC3000", "ERR.5.4.6149"},
 	codeImpliedDelete:   {http.StatusForbidden, "SVC3300", "ERR.5.0.9109"},
+	codeTooDeep:         {http.StatusForbidden, "POL3300", "ERR.5.1.3303"},
+	codeUnique:          {http.StatusBadRequest, "SVC3000", "ERR.5.4.6117"},
+	codeStorage:         {http.StatusInternalServerError, "SVC6134", "ERR.5.4.6134"},
+	codeTimedOut:        {http.StatusBadRequest, "SVC7406", "ERR.5.4.7406"},
 	codeMediaType:       {http.StatusUnsupportedMediaType, "SVC3000", "ERR.5.2.3000"},
 }
 

@@ -20,6 +20,7 @@ type Fault struct {
 	Before func()        // runs before the request; it may wait, or change objects as another client
 	Delay  time.Duration // before the request
 	Status int           // sent instead of executing the request
+	Code   int           // A&AI's number of an error, such as 7406, that is sent likewise
 	Cut    bool          // close the connection instead of responding
 }
 

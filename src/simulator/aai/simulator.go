@@ -97,7 +97,10 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // execute returns the response to a request, or that of its fault.
 func (s *Simulator) execute(r *http.Request, method string, body []byte, fault Fault) response {
-	if fault.Status != 0 {
+	switch {
+	case fault.Code != 0:
+		return response{err: refuse(fault.Code, "the script demands it")}
+	case fault.Status != 0:
 		return response{status: fault.Status}
 	}
 	if err := s.checkHeaders(r, method); err != nil {
