@@ -3545,6 +3545,9 @@ type UpdateVnfInstanceParams struct {
 
 // DeleteAmendmentParams defines parameters for DeleteAmendment.
 type DeleteAmendmentParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// Timeout Time limit of the whole operation.
 	Timeout       *DurationText  `form:"timeout,omitempty" json:"timeout,omitempty"`
 	OnFailure     *OnFailure     `form:"on_failure,omitempty" json:"on_failure,omitempty"`
@@ -3561,6 +3564,9 @@ type DeleteAmendmentParams struct {
 
 // PutAmendmentParams defines parameters for PutAmendment.
 type PutAmendmentParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
 
@@ -9069,6 +9075,22 @@ func NewDeleteAmendmentRequest(server string, vnfID VnfIDParam, amendment Amendm
 	if params != nil {
 		queryValues := queryURL.Query()
 
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
 		if params.Timeout != nil {
 
 			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "timeout", runtime.ParamLocationQuery, *params.Timeout); err != nil {
@@ -9228,6 +9250,28 @@ func NewPutAmendmentRequestWithBody(server string, vnfID VnfIDParam, amendment A
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
 	}
 
 	req, err := http.NewRequest("PUT", queryURL.String(), body)

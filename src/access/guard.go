@@ -23,6 +23,7 @@ type InstanceEngine interface {
 	Changes
 	Configurer
 	Previews
+	ConfigurerPreviews
 	InstanceRecords
 }
 
@@ -64,6 +65,11 @@ type Previews interface {
 	PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error)
 	PreviewRollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Preview, error)
 	PreviewTerminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Preview, error)
+}
+
+// ConfigurerPreviews return what a day-2 operation would do.
+type ConfigurerPreviews interface {
+	PreviewConfigure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Preview, error)
 	PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error)
 }
 

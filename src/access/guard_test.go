@@ -49,9 +49,12 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 		"Health":          func() error { return second(h.Instances.Health(ctx, id)) },
 		"PreviewUpgrade":  func() error { return second(h.Instances.PreviewUpgrade(ctx, id, edit)) },
 		"PreviewRollback": func() error { return second(h.Instances.PreviewRollback(ctx, id, nf.RollbackRequest{})) }, "PreviewTerminate": func() error { return second(h.Instances.PreviewTerminate(ctx, id, nf.TerminateRequest{})) },
-		"Upgrade":            func() error { return second(h.Instances.Upgrade(ctx, id, edit)) },
-		"Rollback":           func() error { return second(h.Instances.Rollback(ctx, id, nf.RollbackRequest{})) },
-		"Configure":          func() error { return second(h.Instances.Configure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit})) },
+		"Upgrade":   func() error { return second(h.Instances.Upgrade(ctx, id, edit)) },
+		"Rollback":  func() error { return second(h.Instances.Rollback(ctx, id, nf.RollbackRequest{})) },
+		"Configure": func() error { return second(h.Instances.Configure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit})) },
+		"PreviewConfigure": func() error {
+			return second(h.Instances.PreviewConfigure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit}))
+		},
 		"Test":               func() error { return second(h.Instances.Test(ctx, id, nf.TestRequest{})) },
 		"Act":                func() error { return second(h.Instances.Act(ctx, id, nf.ActRequest{})) },
 		"PreviewAct":         func() error { return second(h.Instances.PreviewAct(ctx, id, nf.ActRequest{})) },

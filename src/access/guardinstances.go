@@ -212,6 +212,16 @@ func (is *Instances) Configure(ctx context.Context, id string, req nf.ConfigureR
 	})
 }
 
+// PreviewConfigure implements ConfigurerPreviews. It requires instance:read, and package:read as
+// Configure does.
+func (is *Instances) PreviewConfigure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Preview, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := is.engine.PreviewConfigure(ctx, id, is.withAmendments(ctx, req))
+	return is.previewed(ctx, preview, err)
+}
+
 // withAmendments makes a configuration check that the identity may read the new
 // packages.
 func (is *Instances) withAmendments(ctx context.Context, req nf.ConfigureRequest) nf.ConfigureRequest {
@@ -259,7 +269,7 @@ func (is *Instances) Act(ctx context.Context, id string, req nf.ActRequest) (nf.
 	})
 }
 
-// PreviewAct implements Previews. It requires instance:read.
+// PreviewAct implements ConfigurerPreviews. It requires instance:read.
 func (is *Instances) PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error) {
 	if _, err := is.instance(ctx, id); err != nil {
 		return nf.Preview{}, err

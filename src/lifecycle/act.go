@@ -57,8 +57,8 @@ func (e *Engine) action(ctx context.Context, id string, req nf.ActRequest) (r re
 
 // actAgain returns the request for an action that a failed operation has prepared:
 // the same, or the reverse.
-func (e *Engine) actAgain(in nf.Instance, failed nf.Operation, opts nf.Options, reverse bool) request {
-	op := e.acceptor.newOperation(failed.Verb, targetOf(in, nf.Spec{}), opts)
+func (a *acceptor) actAgain(in nf.Instance, failed nf.Operation, opts nf.Options, reverse bool) request {
+	op := a.newOperation(failed.Verb, targetOf(in, nf.Spec{}), opts)
 	op.Instance.Settings = failed.Instance.Settings
 	if reverse {
 		op.Instance.Settings = reversed(op.Instance.Settings)

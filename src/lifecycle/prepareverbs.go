@@ -92,7 +92,7 @@ func (pr *preparer) upgrade(ctx context.Context, id string, req nf.UpgradeReques
 }
 
 // configure prepares a change of an instance's amendments.
-func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Instance, *prepared, error) {
+func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRequest, access secretAccess) (nf.Instance, *prepared, error) {
 	in, err := pr.records.idle(ctx, "configure", id)
 	if err != nil {
 		return in, nil, err
@@ -120,6 +120,7 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 		target: targetOf(in, spec), pkg: nf.Package{ID: rev.Package, Digest: rev.PackageDigest},
 		plan: plan.Unamended(), sensitive: rev.Sensitive, keeps: true,
 	}
+	p.target.access = access
 	if err := pr.bound(ctx, p, region); err != nil {
 		return in, nil, err
 	}

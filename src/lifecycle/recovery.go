@@ -27,13 +27,13 @@ func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (
 			if failed.Instance.Volumes {
 				req.Claims = nf.ClaimsDelete
 			}
-			return e.terminateRequest(in, req, operation), nil
+			return e.acceptor.termination(in, req, operation), nil
 		}
 		if failed.Verb == nf.Adopt {
 			return request{}, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("a failed adoption releases its objects; adopt them again"))
 		}
 		if isAct(failed.Verb) {
-			return e.actAgain(in, failed, opts, false), nil
+			return e.acceptor.actAgain(in, failed, opts, false), nil
 		}
 		p, rev, err := e.preparer.again(ctx, in, failed.Instance.Target)
 		if err != nil {
@@ -56,13 +56,13 @@ func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (n
 			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, fmt.Errorf("deleted objects cannot be restored; roll the instance back instead"))
 		}
 		if in.Revision == 0 {
-			return e.terminateRequest(in, nf.TerminateRequest{Claims: nf.ClaimsKeep, Options: opts}, ""), nil
+			return e.acceptor.termination(in, nf.TerminateRequest{Claims: nf.ClaimsKeep, Options: opts}, ""), nil
 		}
 		if isAct(failed.Verb) && len(reversed(failed.Instance.Settings)) == 0 {
 			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, errors.New("the restart of a virtual machine has no undo; retry it"))
 		}
 		if isAct(failed.Verb) {
-			return e.actAgain(in, failed, opts, true), nil
+			return e.acceptor.actAgain(in, failed, opts, true), nil
 		}
 		previous, err := e.records.revision(ctx, in.ID, in.Revision)
 		if err != nil {

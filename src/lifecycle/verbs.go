@@ -101,12 +101,23 @@ func (e *Engine) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRe
 // does, and with nf.Invalid if the request would change anything else.
 func (e *Engine) Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
-		in, p, err := e.preparer.configure(ctx, id, req)
+		in, p, err := e.preparer.configure(ctx, id, req, secretsWhole)
 		if err != nil {
 			return request{}, err
 		}
 		return e.change(ctx, in, p, revised{verb: nf.Configure, rev: p.revision(in.Newest + 1), opts: req.Options})
 	})
+}
+
+// PreviewConfigure returns the changes that Configure would make in the region, or fails
+// as it would.
+func (e *Engine) PreviewConfigure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Preview, error) {
+	in, p, err := e.preparer.configure(ctx, id, req, previewAccess(req.Options))
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	tune(&p.plan, in.Settings, nf.Configure)
+	return e.preparer.preview(ctx, in, p)
 }
 
 // Rollback accepts the rollback of an instance to a kept revision, and returns
@@ -199,14 +210,14 @@ func (e *Engine) Terminate(ctx context.Context, id string, req nf.TerminateReque
 		if err := e.preparer.deletable(ctx, in, req); err != nil {
 			return request{}, err
 		}
-		return e.terminateRequest(in, req, ""), nil
+		return e.acceptor.termination(in, req, ""), nil
 	})
 }
 
-// terminateRequest returns the request to terminate an instance.
-func (e *Engine) terminateRequest(in nf.Instance, req nf.TerminateRequest, repeats string) request {
+// termination returns the request to terminate an instance.
+func (a *acceptor) termination(in nf.Instance, req nf.TerminateRequest, repeats string) request {
 	req.OnFailure = nf.Keep // deleted objects cannot be restored
-	op := e.acceptor.newOperation(nf.Terminate, targetOf(in, nf.Spec{}), req.Options)
+	op := a.newOperation(nf.Terminate, targetOf(in, nf.Spec{}), req.Options)
 	op.Instance.Orphan, op.Instance.Volumes, op.Instance.Cascade, op.Instance.Repeats = req.Orphan, req.DeletesClaims(in), req.Cascade, repeats
 	return request{op: op, seen: &in, state: nf.Terminating}
 }

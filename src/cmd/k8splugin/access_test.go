@@ -118,6 +118,8 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("POST", instance+"/rollback?dry_run=true", map[string]any{"revision": 1})
 	case "Configure":
 		return do("PUT", instance+"/amendments/more", map[string]any{"csar_id": "pkg-" + c.Project})
+	case "PreviewConfigure":
+		return do("PUT", instance+"/amendments/more?dry_run=true", map[string]any{"csar_id": "pkg-" + c.Project})
 	case "Test":
 		return do("POST", instance+"/tests", nil)
 	case "Act": // an object that the instance does not have

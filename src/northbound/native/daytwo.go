@@ -28,6 +28,13 @@ type Configurer interface {
 	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
 	// Act starts an action on workloads of an instance.
 	Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error)
+	ConfigurerPreviews
+}
+
+// ConfigurerPreviews are dry runs of day-2 operations.
+type ConfigurerPreviews interface {
+	// PreviewConfigure returns what Configure would do, or its error.
+	PreviewConfigure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Preview, error)
 	// PreviewAct returns what Act would do, or its error.
 	PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error)
 }
@@ -98,7 +105,7 @@ func (ds dayTwo) configure(w http.ResponseWriter, r *http.Request, m wire.Execut
 		return err
 	}
 	vars := mux.Vars(r)
-	op, err := ds.engine.Configure(r.Context(), vars["vnf_id"], nf.ConfigureRequest{Options: opts, Edit: func(s *nf.Spec) error {
+	req := nf.ConfigureRequest{Options: opts, Edit: func(s *nf.Spec) error {
 		at := slices.IndexFunc(s.Amendments, func(am nf.Amendment) bool { return am.Name == vars["amendment"] })
 		changed, err := edit(slices.Clone(s.Amendments), at)
 		if err != nil {
@@ -106,7 +113,12 @@ func (ds dayTwo) configure(w http.ResponseWriter, r *http.Request, m wire.Execut
 		}
 		s.Amendments = changed
 		return nil
-	}})
+	}}
+	if dryRun(r) {
+		p, err := ds.engine.PreviewConfigure(r.Context(), vars["vnf_id"], req)
+		return respond(w, p, err, wire.PreviewOf)
+	}
+	op, err := ds.engine.Configure(r.Context(), vars["vnf_id"], req)
 	if err != nil {
 		return err
 	}

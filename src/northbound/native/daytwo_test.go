@@ -63,6 +63,13 @@ func TestAmendments(t *testing.T) {
 			reason: "one operation at a time", arrange: failing("Configure", &nf.Error{Kind: nf.Busy, Op: "configure", Subject: "VNF instance vnf-1", Operation: "op-9"}),
 			request: "PUT /v1/vnf_instances/vnf-1/amendments/a", header: []string{asJSON}, body: `{"csar_id": "p"}`, status: 409, want: problem("busy", `"operation": "op-9"`),
 		},
+		"Previewed": {
+			reason: "a dry run starts nothing", arrange: amended, request: "PUT /v1/vnf_instances/vnf-1/amendments/tuning?dry_run=true", header: []string{asJSON}, body: `{"csar_id": "fw-tuning"}`,
+			status: 200, want: `{"changes": [{"name": "web", "...": ""}], "warnings": []}`,
+		},
+		"Removal previewed": {
+			reason: "that of a removal, too", arrange: amended, request: "DELETE /v1/vnf_instances/vnf-1/amendments/rules?dry_run=true", status: 200, want: `{"changes": [{"name": "web", "...": ""}], "warnings": []}`,
+		},
 		"NoPackage": {reason: "an amendment is a package", request: "PUT /v1/vnf_instances/vnf-1/amendments/a", header: []string{asJSON}, body: `{}`, status: 400, want: problem("invalid", `"errors": [{"field": "csar_id", "message": "is missing"}]`)},
 		"Mask":      {reason: "a mask is no secret", request: "PUT /v1/vnf_instances/vnf-1/amendments/a", header: []string{asJSON}, body: `{"csar_id": "p", "set": {"db.password": "********"}}`, status: 400, want: problem("invalid", `"errors": [{"field": "set.db.password", "message": "<<>>"}]`)},
 		"BadName":   {reason: "a name is a path segment", request: "PUT /v1/vnf_instances/vnf-1/amendments/-a", header: []string{asJSON}, body: `{"csar_id": "p"}`, status: 400, want: problem("invalid")},

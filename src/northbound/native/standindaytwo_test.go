@@ -32,6 +32,15 @@ func (s *standIn) Configure(ctx context.Context, id string, req nf.ConfigureRequ
 	return s.operation, s.fail["Configure"]
 }
 
+func (s *standIn) PreviewConfigure(_ context.Context, _ string, req nf.ConfigureRequest) (nf.Preview, error) {
+	spec := nf.Spec{Package: s.instance.Package, Amendments: s.instance.Amendments}
+	if err := req.Edit(&spec); err != nil {
+		return nf.Preview{}, err
+	}
+	s.ask(configuration{spec.Amendments, req.Options})
+	return s.preview, s.fail["PreviewConfigure"]
+}
+
 func (s *standIn) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error) {
 	if _, err := s.Instance(ctx, id); err != nil {
 		return nf.Operation{}, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -283,7 +284,7 @@ func (pr *printer) printSummary(p preview) {
 func (s *session) preview(ctx context.Context, c *client, r request, body any) (preview, answer, error) {
 	r.query = url.Values{"dry_run": {"true"}}
 	var p preview
-	a, err := c.send(ctx, r, body)
+	a, err := c.submit(ctx, r, body)
 	if err != nil {
 		return p, a, err
 	}
@@ -300,7 +301,9 @@ func (c *client) submit(ctx context.Context, r request, body any) (answer, error
 	if r.method != http.MethodDelete {
 		return c.send(ctx, r, body)
 	}
-	r.query = queryOf(body)
+	query := queryOf(body)
+	maps.Copy(query, r.query)
+	r.query = query
 	return c.call(ctx, r)
 }
 

@@ -23,7 +23,7 @@ func amendmentLine(am wire.Amendment) string {
 func instanceConfigure(s *session) *cobra.Command {
 	var body wire.AmendmentPut
 	var files []string
-	var remove bool
+	var remove, dry bool
 	var m executionFlags
 	var w waiting
 	var k confirmFlags
@@ -42,6 +42,7 @@ An existing amendment of the same name is replaced. --remove removes it.` + wait
 	flags := cmd.Flags()
 	flags.StringVar(&body.Package, "package", "", "csar_id of the package of the amendment")
 	flags.BoolVar(&remove, "remove", false, "remove the amendment")
+	flags.BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	defineValues(flags, &files, set)
 	flags.StringArrayVar(&files, "parameters", nil, "same as --values")
 	m.define(cmd)
@@ -70,6 +71,9 @@ An existing amendment of the same name is replaced. --remove removes it.` + wait
 		r := ask(api.NewPutAmendmentRequestWithBody(root, i.ID, args[1], nil, jsonMedia, nil))
 		if remove {
 			r = ask(api.NewDeleteAmendmentRequest(root, i.ID, args[1], nil))
+		}
+		if dry {
+			return s.dryRun(ctx, c, r, &body)
 		}
 		return s.change(ctx, c, r, &body, changeOptions{w, k})
 	})

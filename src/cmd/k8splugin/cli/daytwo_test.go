@@ -79,6 +79,14 @@ func TestDayTwo(t *testing.T) {
 			args:    []string{"instance", "configure", "k3x9vq2m", "rules", "--remove", "--timeout", "5m", "--yes", "--no-wait"},
 			replies: replies{getIt: {body: instanceJSON}, unamend + "?timeout=5m0s": problemReply(409, braked), unamend + "?confirm=sha256%3A6b86b2&timeout=5m0s": accepted()},
 		},
+		"instance-configure-dry": {
+			reason: "the changes of an amendment", args: []string{"instance", "configure", "k3x9vq2m", "rules", "--package", "fw-rules", "--dry-run"},
+			replies: replies{getIt: {body: instanceJSON}, "PUT /v1/vnf_instances/k3x9vq2m/amendments/rules?dry_run=true": {body: previewJSON}},
+		},
+		"instance-configure-remove-dry": {
+			reason: "those of its removal, whose options are in the query", args: []string{"instance", "configure", "k3x9vq2m", "rules", "--remove", "--timeout", "5m", "--dry-run"},
+			replies: replies{getIt: {body: instanceJSON}, unamend + "?dry_run=true&timeout=5m0s": {body: previewJSON}},
+		},
 		"instance-configure-nothing": {reason: "by what?", args: []string{"instance", "configure", "k3x9vq2m", "rules"}},
 		"instance-configure-both":    {reason: "what goes has no values", args: []string{"instance", "configure", "k3x9vq2m", "rules", "--remove", "--set", "a=b"}},
 		"instance-configure-unnamed": {reason: "an amendment has a name", args: []string{"instance", "configure", "k3x9vq2m", "--package", "p"}},
