@@ -2,6 +2,7 @@ package declared
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,12 +68,16 @@ type Package struct {
 	Path    string `json:"path"` // of its folder or archive, relative to the declaration
 }
 
-// Instance declares a VNF instance. Its name is required.
+// Instance declares a VNF instance. Its name is required, and either its region or a
+// placement.
 type Instance struct {
 	Origin Origin `json:"-"`
 
 	wire.InstanceTarget
 	wire.InstanceEdit
+
+	// Placement has the server choose the region of an instance that does not exist.
+	Placement *wire.PlacementNeeds `json:"placement,omitempty"`
 
 	// ParameterFiles are files with parameters, relative to the declaration. Later
 	// ones take precedence over earlier ones, and Parameters over all.
@@ -166,6 +171,9 @@ func (r *reader) document(at Origin, node *yamlnode.Node) {
 		var one Instance
 		if d.decode(&one) && d.accept(slices.Concat(one.check(), r.parameters(at, &one)), kind, one.InstanceTarget.Region, one.Namespace, one.Name) {
 			one.Origin = at
+			if other, competes := r.rival(one); competes {
+				r.refuse(at, "", "can be the same instance as that of "+other.String()+", because a placement decides on the region")
+			}
 			r.set.Instances = append(r.set.Instances, one)
 		}
 	default:
@@ -263,7 +271,25 @@ func (d Package) check() nf.Violations {
 }
 
 func (d Instance) check() nf.Violations {
-	return slices.Concat(required("vnf_instance_name", d.Name), required("cloud_region_id", d.InstanceTarget.Region), required("csar_id", d.InstanceEdit.Package))
+	v := slices.Concat(required("vnf_instance_name", d.Name), required("csar_id", d.InstanceEdit.Package))
+	if (d.InstanceTarget.Region == "") == (d.Placement == nil) {
+		v = append(v, nf.Violation{Field: "cloud_region_id", Message: "give exactly one of cloud_region_id and placement"})
+	}
+	return v
+}
+
+// rival returns where an earlier instance is declared that can be the same one as d: the
+// region or the namespace of one of them is not declared.
+func (r *reader) rival(d Instance) (Origin, bool) {
+	for _, other := range r.set.Instances {
+		placed := d.Placement != nil || other.Placement != nil
+		projects := cmp.Or(d.Project, nf.DefaultProject) == cmp.Or(other.Project, nf.DefaultProject)
+		namespaces := d.Namespace == other.Namespace || d.Namespace == "" || other.Namespace == ""
+		if placed && projects && namespaces && d.Name == other.Name {
+			return other.Origin, true
+		}
+	}
+	return Origin{}, false
 }
 
 func required(field, value string) nf.Violations {

@@ -75,6 +75,7 @@ func TestRead(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	region := "kind: region\ncloud_region_id: a\nkubeconfig_file: k\n"
+	placed := "kind: instance\nvnf_instance_name: a\ncsar_id: p\nplacement:\n  prefer: most-room\n"
 	instance := "kind: instance\nvnf_instance_name: a\ncloud_region_id: r\ncsar_id: p\n"
 	cases := map[string]struct{ reason, text, want string }{
 		"Syntax":       {"the line is named", "kind: region\n\tid: a\n", "all.yaml:2: is not YAML: found a tab character that violates indentation"},
@@ -86,6 +87,11 @@ func TestMistakes(t *testing.T) {
 		"Deep":         {"nor one inside", "kind: region\ncloud_region_id: a\naccess: {server: 'https://a', tokn: x}\n", "all.yaml:3: access.tokn: is not a known field"},
 		"Type":         {"a value of another type", instance + "labels:\n  a: [1]\n", "all.yaml:5: labels: a string is needed, not an array"},
 		"NoName":       {"an instance is found by its name", "kind: instance\ncloud_region_id: r\ncsar_id: p\n", "all.yaml:1: vnf_instance_name: is missing"},
+		"NoRegion":     {"an instance has a region, or the server chooses one", "kind: instance\nvnf_instance_name: a\ncsar_id: p\n", "all.yaml:1: cloud_region_id: give exactly one of cloud_region_id and placement"},
+		"TwoRegions":   {"not both", instance + "placement: {}\n", "all.yaml:3: cloud_region_id: give exactly one of cloud_region_id and placement"},
+		"Placement":    {"a need that is misspelled is not ignored", placed + "  selctor: site=a\n", "all.yaml:6: placement.selctor: is not a known field"},
+		"Placed":       {"an instance without a region can be in any", placed + "---\n" + instance + "namespace: edge\n", "all.yaml:7: can be the same instance as that of all.yaml:1, because a placement decides on the region"},
+		"PlacedTwice":  {"two of a name", placed + "---\n" + placed, "all.yaml:7: is declared at all.yaml:1, too"},
 		"NoPath":       {"a package has content", "kind: package\ncsar_id: p\n", "all.yaml:1: path: is missing"},
 		"NoAccess":     {"a region has an access", "kind: region\ncloud_region_id: a\n", "all.yaml:1: access: give exactly one of access, kubeconfig and kubeconfig_file"},
 		"TwoAccesses":  {"one", region + "kubeconfig: eA==\n", "all.yaml:1: access: give exactly one of access, kubeconfig and kubeconfig_file"},
@@ -108,6 +114,7 @@ func TestMistakes(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(all)
 	f.Add("kind: region\ncloud_region_id: a\naccess: {server: 'https://a', tokn: x}\n")
+	f.Add("kind: instance\nvnf_instance_name: a\ncsar_id: p\nplacement: {selector: a=b, room: {pods: 2}}\n")
 	f.Add("kind: &a [*a]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := declared.Read(from(map[string]string{"all.yaml": text, "common.yaml": "a: 1", "fw-1.yaml": "- 1"}), "all.yaml")
@@ -117,7 +124,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		for _, in := range got.Instances {
-			if in.Name == "" || in.InstanceTarget.Region == "" || in.InstanceEdit.Package == "" || in.Origin.Line > 1+strings.Count(text, "\n") {
+			if in.Name == "" || (in.InstanceTarget.Region == "") == (in.Placement == nil) || in.InstanceEdit.Package == "" || in.Origin.Line > 1+strings.Count(text, "\n") {
 				t.Errorf("an instance is incomplete: %+v", in)
 			}
 		}

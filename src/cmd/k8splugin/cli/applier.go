@@ -195,9 +195,9 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 	if err != nil {
 		return "", err
 	}
-	id, err := a.client.idOf(ctx, d.Name, scope{d.InstanceTarget.Region, d.Namespace})
-	if ExitCode(err) == exitNotFound {
-		body := &wire.InstanceCreate{InstanceTarget: d.InstanceTarget, InstanceEdit: d.InstanceEdit, Execution: options}
+	id, err := a.find(ctx, d)
+	if err == nil && id == "" {
+		body := &wire.InstanceCreate{InstanceTarget: d.InstanceTarget, InstanceEdit: d.InstanceEdit, Execution: options, Placement: d.Placement}
 		return "", a.begins(ctx, d, actionCreated, ask(api.NewCreateVnfInstanceRequestWithBody(root, nil, jsonMedia, nil)), body)
 	}
 	if err != nil {
@@ -216,11 +216,29 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 			return id, err
 		}
 		if !preview.differs() {
-			a.done(declared.InstanceKind, d.Name, actionUnchanged)
+			region, _ := before["cloud_region_id"].(string)
+			a.done(declared.InstanceKind, d.Name, actionUnchanged).in(d, region)
 			return id, nil
 		}
 	}
 	return id, a.begins(ctx, d, actionConfigured, r, body)
+}
+
+// find returns the id of a declared instance; empty: it does not exist. One whose region
+// the server has chosen can be in any region.
+func (a *applier) find(ctx context.Context, d declared.Instance) (string, error) {
+	in := scope{region: d.InstanceTarget.Region, namespace: d.Namespace}
+	if d.Placement != nil {
+		in.project = cmp.Or(d.Project, nf.DefaultProject)
+	}
+	all, err := a.client.named(ctx, d.Name, in)
+	switch {
+	case err != nil || len(all) == 0:
+		return "", err
+	case len(all) > 1:
+		return "", usagef("%d instances are named %q; declare cloud_region_id and namespace of one of them:%s", len(all), d.Name, placesOf(all))
+	}
+	return all[0].ID, nil
 }
 
 // repackaged reports whether this call has given the instance's package another content.
@@ -233,17 +251,7 @@ func (a *applier) repackaged(d declared.Instance) bool {
 // begins begins a change of an instance, or shows it for a dry run.
 func (a *applier) begins(ctx context.Context, d declared.Instance, action string, r request, body operationRequest) error {
 	if a.flags.dry {
-		p := preview{}
-		message := "not checked: its package is not uploaded yet"
-		if !a.repackaged(d) {
-			var err error
-			if p, _, err = a.session.preview(ctx, a.client, r, body); err != nil {
-				return err
-			}
-			message = p.summary()
-		}
-		a.done(declared.InstanceKind, d.Name, action).Message = message
-		return nil
+		return a.shows(ctx, d, action, r, body)
 	}
 	options := a.flags.change
 	options.waiting.noWait = true // all begin before any is waited for
@@ -260,8 +268,43 @@ func (a *applier) begins(ctx context.Context, d declared.Instance, action string
 		return err
 	}
 	a.session.out.warn(i.Warnings...)
-	a.done(declared.InstanceKind, d.Name, action).Operation = got.operation()
+	one := a.done(declared.InstanceKind, d.Name, action)
+	one.Operation = got.operation()
+	one.in(d, i.Region)
 	return nil
+}
+
+// shows shows a change of an instance. It cannot check a new instance whose package or
+// region this call would create.
+func (a *applier) shows(ctx context.Context, d declared.Instance, action string, r request, body operationRequest) error {
+	lacks := ""
+	switch {
+	case a.repackaged(d):
+		lacks = "its package is not uploaded yet"
+	case action == actionCreated && a.registers(d):
+		lacks = "its region is not registered yet"
+	}
+	if lacks != "" {
+		a.done(declared.InstanceKind, d.Name, action).Message = "not checked: " + lacks
+		return nil
+	}
+	p, _, err := a.session.preview(ctx, a.client, r, body)
+	if err != nil {
+		return err
+	}
+	one := a.done(declared.InstanceKind, d.Name, action)
+	one.Message = p.summary()
+	if p.Placement != nil {
+		one.in(d, p.Placement.Region)
+	}
+	return nil
+}
+
+// registers reports whether this call registers a region that an instance can be in.
+func (a *applier) registers(d declared.Instance) bool {
+	return slices.ContainsFunc(a.outcomes, func(o outcome) bool {
+		return o.Kind == declared.RegionKind && o.Action == actionCreated && (d.Placement != nil || o.Name == d.InstanceTarget.Region)
+	})
 }
 
 // prune deletes the instances with the labels of the flags that are not among the known
@@ -309,7 +352,8 @@ func (a *applier) prune(ctx context.Context, known map[string]bool) error {
 // created has no id here.
 func (a *applier) declares(i wire.Instance) bool {
 	return slices.ContainsFunc(a.set.Instances, func(d declared.Instance) bool {
-		return d.Name == i.Name && d.InstanceTarget.Region == i.Region && (d.Namespace == "" || d.Namespace == i.Namespace)
+		region := d.InstanceTarget.Region == i.Region || d.Placement != nil && cmp.Or(d.Project, nf.DefaultProject) == i.Project
+		return d.Name == i.Name && region && (d.Namespace == "" || d.Namespace == i.Namespace)
 	})
 }
 

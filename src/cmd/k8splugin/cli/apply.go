@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,16 @@ type outcome struct {
 	Name      string        `json:"name"`
 	Action    string        `json:"action"`
 	Operation string        `json:"operation_id,omitempty"`
+	Region    string        `json:"cloud_region_id,omitempty"` // of an instance that is declared with a placement
 	Message   string        `json:"message,omitempty"`
+}
+
+// in says which region the server has chosen for an instance.
+func (o *outcome) in(d declared.Instance, region string) {
+	if d.Placement == nil || region == "" {
+		return
+	}
+	o.Region, o.Message = region, strings.TrimPrefix(o.Message+", in region "+region, ", ")
 }
 
 // The actions of apply.
@@ -52,6 +62,9 @@ func applyCommand(s *session) *cobra.Command {
 is created, and what differs is changed. Of an existing object, the declaration
 replaces its labels, description and, for an instance, package and parameters. An
 instance whose objects differ from its revision is applied again.
+
+An instance is declared with a region, or with a placement. Then the server chooses the
+region when it creates the instance, and the instance stays there.
 
 Everything is checked before anything changes. Regions are applied first, then
 packages, then instances.

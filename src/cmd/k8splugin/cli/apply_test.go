@@ -25,6 +25,7 @@ func declaredFiles(t *testing.T) string {
 		"lab/notes.txt":    "not a declaration",
 		"changed.yaml":     "kind: instance\nvnf_instance_name: fw-1\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nparameters: {password: new, level: {a: 1}}\n",
 		"same.yaml":        "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\n",
+		"placed.yaml":      "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\nplacement: {selector: site=edge}\n",
 		"wrong.yaml":       "kind: instance\nvnf_instance_nam: fw-1\ncloud_region_id: east\n---\nkind: pod\n",
 		"badpackage.yaml":  "kind: package\ncsar_id: x\npath: nowhere\n",
 		"empty/readme.txt": "",
@@ -49,6 +50,7 @@ func TestApply(t *testing.T) {
 	find := func(name string) string {
 		return "GET /v1/vnf_instances?cloud_region_id=east&namespace=edge&vnf_instance_name=" + name
 	}
+	const findPlaced = "GET /v1/vnf_instances?namespace=edge&project=default&vnf_instance_name=fw-1"
 	none, found := reply{body: `{"vnf_instances":[]}`}, reply{body: `{"vnf_instances":[` + instanceJSON + `]}`}
 	known := reply{body: strings.Replace(packageJSON, "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", digestOf(t, filepath.Join(files, "firewall")), 1)}
 	same := reply{body: `{"changes":[{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"unchanged"}],"warnings":[]}`}
@@ -94,6 +96,35 @@ func TestApply(t *testing.T) {
 		"apply-wrong": {reason: "everything that is wrong is said before anything is sent", args: []string{"apply", "-f", "FILES/wrong.yaml"}},
 		"apply-wrong-package": {
 			reason: "so is a package that is not there", args: []string{"apply", "-f", "FILES/lab/1-region.yaml", "-f", "FILES/badpackage.yaml"},
+		},
+		"apply-placed": {
+			reason: "the server chooses the region of a new instance", args: []string{"apply", "-f", "FILES/placed.yaml", "--no-wait", "-o", "json"},
+			replies: replies{findPlaced: none, create: accepted()},
+		},
+		"apply-placed-dry": {
+			reason: "a dry run says which", args: []string{"apply", "-f", "FILES/placed.yaml", "--dry-run"},
+			replies: replies{findPlaced: none, create + "?dry_run=true": {body: `{"placement":{"cloud_region_id":"west","prefer":"fewest-instances","candidates":[{"cloud_region_id":"west","reason":"chosen","vnf_instances":0}]},` +
+				`"changes":[{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"created"}],"warnings":[]}`}},
+		},
+		"apply-placed-new": {
+			reason: "the choice cannot be known before the regions are", args: []string{"apply", "-f", "FILES/lab/1-region.yaml", "-f", "FILES/placed.yaml", "--dry-run"},
+			replies: replies{findPlaced: none},
+		},
+		"apply-placed-again": {
+			reason: "the instance stays in its region", args: []string{"apply", "-f", "FILES/placed.yaml"},
+			replies: replies{findPlaced: found, getIt: {body: instanceJSON}, patchIt + "?dry_run=true": same},
+		},
+		"apply-placed-twice": {
+			reason: "the name must tell which instance is meant", args: []string{"apply", "-f", "FILES/placed.yaml"},
+			replies: replies{findPlaced: {body: `{"vnf_instances":[` + instanceJSON + `,` + strings.NewReplacer("k3x9vq2m", "m1", `"east"`, `"west"`).Replace(instanceJSON) + `]}`}},
+		},
+		"apply-placed-prune": {
+			reason: "an instance that the server has placed is declared, wherever it is", args: []string{"apply", "-f", "FILES/placed.yaml", "--prune", "-l", "tenant=blue", "--yes", "--no-wait"},
+			replies: replies{
+				findPlaced: none, create: accepted(),
+				"GET /v1/vnf_instances?label=tenant%3Dblue": {body: `{"vnf_instances":[` + instanceJSON + `,` + other + `]}`},
+				"DELETE /v1/vnf_instances/m1":               {status: 202, location: operation1, body: op1},
+			},
 		},
 		"apply-nothing":     {reason: "a file is needed", args: []string{"apply"}},
 		"apply-empty":       {reason: "a folder must have declarations", args: []string{"apply", "-f", "FILES/empty"}},

@@ -66,7 +66,7 @@ func instanceColumns(now clock) []column[wire.Instance] {
 }
 
 // scope tells instances of one name apart.
-type scope struct{ region, namespace string }
+type scope struct{ region, namespace, project string }
 
 // scoped adds the flags that tell instances of one name apart to commands that take
 // names of instances.
@@ -110,31 +110,40 @@ func (s *session) findWith(ctx context.Context, c *client, what string, params *
 
 // idOf returns the id of the only instance with the name in the scope.
 func (c *client) idOf(ctx context.Context, name string, in scope) (string, error) {
+	all, err := c.named(ctx, name, in)
+	switch {
+	case err != nil:
+		return "", err
+	case len(all) == 0:
+		return "", &exitError{exitNotFound, fmt.Errorf("no instance has the id or name %q", name)}
+	case len(all) == 1:
+		return all[0].ID, nil
+	}
+	return "", usagef("%d instances are named %q; give the id of one of them, or --region and --namespace:%s", len(all), name, placesOf(all))
+}
+
+// named returns the instances with a name, or an id, in a scope.
+func (c *client) named(ctx context.Context, name string, in scope) ([]wire.Instance, error) {
 	query := url.Values{"vnf_instance_name": {name}}
-	for parameter, value := range map[string]string{"cloud_region_id": in.region, "namespace": in.namespace} {
+	for parameter, value := range map[string]string{"cloud_region_id": in.region, "namespace": in.namespace, "project": in.project} {
 		if value != "" {
 			query.Set(parameter, value)
 		}
 	}
 	p, err := c.list(ctx, instances(), query)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	all, err := decodeAll[wire.Instance](p)
-	if err != nil {
-		return "", err
-	}
-	switch len(all) {
-	case 0:
-		return "", &exitError{exitNotFound, fmt.Errorf("no instance has the id or name %q", name)}
-	case 1:
-		return all[0].ID, nil
-	}
+	return decodeAll[wire.Instance](p)
+}
+
+// placesOf returns a line for each instance.
+func placesOf(all []wire.Instance) string {
 	var b strings.Builder
 	for _, i := range all {
 		fmt.Fprintf(&b, "\n  %s in region %s, namespace %s", i.ID, i.Region, i.Namespace)
 	}
-	return "", usagef("%d instances are named %q; give the id of one of them, or --region and --namespace:%s", len(all), name, b.String())
+	return b.String()
 }
 
 func instanceShow(s *session) *cobra.Command {
