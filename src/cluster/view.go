@@ -157,6 +157,9 @@ func (v *view) of(target nf.Change) (nf.Health, bool) {
 		return nf.Health{}, false
 	}
 	is := v.health(u)
+	if is.status == nf.Current && len(target.Former) > 0 {
+		is = v.afresh(u, target.Former, is)
+	}
 	return nf.Health{
 		Ref: target.Ref, Status: is.status, Message: is.message,
 		UID: string(u.GetUID()), Generation: u.GetGeneration(), Done: done(u),

@@ -15,7 +15,8 @@ import (
 // generation than the target's, or of another uid. A workload whose pods cannot
 // start (image pull, crash loop, quota) is nf.StatusFailed with the pod's
 // message. Watch reads pods, replica sets and events only if the loop has not
-// stopped after explainAfter. It yields nf.Current once for an applied object of a
+// stopped after explainAfter, or if a target has Former: then it is nf.InProgress until its
+// status does not count those pods. It yields nf.Current once for an applied object of a
 // kind without a status, such as a ConfigMap, and does not watch it. A status that
 // counts only after a time (readiness.Wait) is yielded when the time has passed, and
 // nf.InProgress before.
@@ -91,11 +92,14 @@ func (s *streamSet) addHealth(targets []target, changes []nf.Change) {
 		if changes[i].Action == nf.Deleted || runs(t.kind.GroupKind()) == "" {
 			continue
 		}
-		s.add(podKind.in(t.ref.Namespace), mine)
-		s.add(eventKind.in(t.ref.Namespace), query{fields: relevantEvents})
+		below := []*stream{s.add(podKind.in(t.ref.Namespace), mine)}
 		if runs(t.kind.GroupKind()) == "Deployment" {
-			s.add(replicaSetKind.in(t.ref.Namespace), mine)
+			below = append(below, s.add(replicaSetKind.in(t.ref.Namespace), mine))
 		}
+		for _, one := range below {
+			one.aside = one.aside && len(changes[i].Former) == 0
+		}
+		s.add(eventKind.in(t.ref.Namespace), query{fields: relevantEvents})
 	}
 }
 

@@ -34,6 +34,7 @@ type fakeCluster struct {
 	fails       map[string]error  // what a call fails with once
 	rejects     map[string]string // by object name: a value that no field can be set to, or the disruption budget of a pod
 	pods        []nf.Pod          // of the instance, in addition to the objects
+	late        map[string]bool   // by uid: pods that were removed, and that the status of their workloads still counts
 	status      map[string]health // by object name, instead of Current
 	finalizer   map[string]bool   // by object name: deletion never completes
 	fixed       map[string]bool   // by object name or Ref.Key: its fields cannot be changed
@@ -363,6 +364,9 @@ func (c *fakeCluster) Watch(ctx context.Context, _ nf.Subject, targets []nf.Chan
 			seen := make([]nf.Health, len(targets))
 			for i, target := range targets {
 				seen[i] = c.health(target.Ref)
+				if slices.ContainsFunc(target.Former, func(uid string) bool { return c.late[uid] }) {
+					seen[i].Status = nf.InProgress
+				}
 			}
 			changed, away := c.changed, c.unreachable
 			c.mu.Unlock()

@@ -206,9 +206,11 @@ func (a *applier) waitReplaced(ctx context.Context, pods []nf.HealPod) error {
 	}
 	var targets []nf.Change
 	for _, p := range pods {
-		if !slices.ContainsFunc(targets, func(c nf.Change) bool { return c.Ref == p.Workload }) {
-			targets = append(targets, nf.Change{Ref: p.Workload, Action: nf.Unchanged})
+		at := slices.IndexFunc(targets, func(c nf.Change) bool { return c.Ref == p.Workload })
+		if at < 0 {
+			at, targets = len(targets), append(targets, nf.Change{Ref: p.Workload, Action: nf.Unchanged})
 		}
+		targets[at].Former = append(targets[at].Former, p.UID)
 	}
 	return a.elaborate(ctx, a.await(ctx, wait{wanted: nf.Current, targets: targets}))
 }

@@ -87,6 +87,35 @@ func TestHealReplacesPods(t *testing.T) {
 	}
 }
 
+// TestHealWaitsForNewPods evicts two pods of a workload whose status has not changed yet:
+// the heal waits until it does not count either of them.
+func TestHealWaitsForNewPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		id := e.up(t, "db_web").Subject.ID
+		s.cluster.pods = []nf.Pod{podOf("web-1"), podOf("web-2")}
+		s.cluster.late = map[string]bool{"web-1": true, "web-2": true}
+		op, err := e.Act(t.Context(), id, nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "web-2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, uid := range []string{"web-2", "web-1"} {
+			synctest.Wait()
+			if now, err := e.Operation(t.Context(), op.ID); err != nil || now.State != nf.Running {
+				t.Fatalf("before %s is replaced, the heal is %s: %v", uid, now.State, err)
+			}
+			s.cluster.mu.Lock()
+			delete(s.cluster.late, uid)
+			s.cluster.touch()
+			s.cluster.mu.Unlock()
+		}
+		if op = e.end(t, op); op.State != nf.Succeeded {
+			t.Errorf("the heal: %s, %v", op.State, op.Failure)
+		}
+	})
+}
+
 func TestHealRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string

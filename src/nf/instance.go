@@ -286,6 +286,7 @@ type Change struct {
 	Message    string      `json:"message,omitempty"`
 	Mentions   []Mentioned `json:"mentions,omitempty"` // the mentions in Message
 	Fields     []Field     `json:"fields,omitempty"`   // the differences; set by a dry run only
+	Former     []string    `json:"-"`                  // uids of its pods that were removed; set for a watch only, to which a status that may count them is not Current
 }
 
 // Said returns the message with its mentions.
