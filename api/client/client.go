@@ -1693,6 +1693,26 @@ type RegionCapabilities struct {
 		Version string        `json:"version"`
 	} `json:"networks"`
 
+	// NodeDevices Devices by node: the extended resources of device plugins on usable nodes, such as virtual functions of SR-IOV, and the devices of Dynamic Resource
+	// Allocation that belong to one node. Either `resource` or `driver` is set. `free` is missing if the account of the region may not list pods, or claims.
+	NodeDevices *[]struct {
+		// Driver Driver of Dynamic Resource Allocation.
+		Driver *string `json:"driver,omitempty"`
+		Free   *int    `json:"free,omitempty"`
+		Node   string  `json:"node"`
+
+		// Numa The devices whose NUMA node the driver publishes, by NUMA node.
+		Numa *[]struct {
+			Free     *int `json:"free,omitempty"`
+			NumaNode int  `json:"numa_node"`
+			Total    int  `json:"total"`
+		} `json:"numa,omitempty"`
+
+		// Resource Extended resource of a device plugin.
+		Resource *string `json:"resource,omitempty"`
+		Total    int     `json:"total"`
+	} `json:"node_devices,omitempty"`
+
 	// Nodes Numbers of nodes. Values beyond the first 20 of a kind are counted as `other`.
 	Nodes struct {
 		// Architectures Nodes by architecture.

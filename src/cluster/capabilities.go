@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -134,10 +135,15 @@ func (s *inspection) lists() []capabilityList {
 
 // fill adds what the lists show to capabilities.
 func (s *inspection) fill(out *nf.RegionCapabilities) {
+	perNode := append(s.nodes.devices(s.pods), s.slices.nodes(s.claimed)...)
 	s.nodes.fill(out, s.pods)
 	slices.SortFunc(s.classes, func(a, b nf.StorageClass) int { return strings.Compare(a.Name, b.Name) })
 	out.StorageClasses = bounded(out, "storage_classes", s.classes)
 	out.Devices = bounded(out, "devices", s.slices.counts(s.claimed))
+	slices.SortFunc(perNode, func(a, b nf.NodeDevices) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Driver, b.Driver))
+	})
+	out.NodeDevices = bounded(out, "node_devices", perNode)
 }
 
 // capabilityList is a list of all objects of a kind.

@@ -55,6 +55,11 @@ func TestRegionCapabilities(t *testing.T) {
 	if diff := cmp.Diff(want, resource(vf)); diff != "" {
 		t.Errorf("virtual functions, without those of the cordoned node (-want +got):\n%s", diff)
 	}
+	perNode := slices.DeleteFunc(slices.Clone(got.NodeDevices), func(d nf.NodeDevices) bool { return d.Resource != vf })
+	wantNodes := []nf.NodeDevices{{Node: ns + "-a", Resource: vf, Total: 8, Free: 2}, {Node: ns + "-b", Resource: vf, Total: 4, Free: 4}}
+	if diff := cmp.Diff(wantNodes, perNode); diff != "" {
+		t.Errorf("virtual functions by node (-want +got):\n%s", diff)
+	}
 	if got := nf.FormatAmount("hugepages-1Gi", resource("hugepages-1Gi").Free); got != "4Gi" {
 		t.Errorf("%s of hugepages are free, want 4Gi", got)
 	}
@@ -79,6 +84,51 @@ func TestRegionCapabilities(t *testing.T) {
 	}
 	if fresh, err := c.RegionCapabilities(t.Context(), true); err != nil || !fresh.Read.After(got.Read) {
 		t.Errorf("a fresh answer is of %v, %v", fresh.Read, err)
+	}
+}
+
+// TestDevicesByNode reads ResourceSlices and a ResourceClaim of a real API server: devices
+// of two nodes with NUMA nodes, of which one is claimed and one has a taint.
+func TestDevicesByNode(t *testing.T) {
+	c, ns := sandbox(t)
+	driver := ns + "." + sriovDriver
+	slice := func(name, rest string) string {
+		return fmt.Sprintf("---\n{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: %s-%s}, spec: {driver: %s, pool: {name: %s, generation: 1, resourceSliceCount: 1}, %s}}\n", ns, name, driver, name, rest)
+	}
+	vf := func(name, more string) string {
+		return fmt.Sprintf(`{name: %s, attributes: {vendor: {string: "8086"}%s}}`, name, more)
+	}
+	numa := func(name string, n int) string { return fmt.Sprintf(`, %s: {int: %d}`, name, n) }
+	standard, own := "resource.kubernetes.io/numaNode", "dra.net/numaNode"
+	tainted := `{name: vf-3, attributes: {` + own + `: {int: 1}}, taints: [{key: broken, effect: NoSchedule}]}`
+	made := objects(t, "vnf-1", "",
+		slice("a", "nodeName: "+ns+"-a, devices: ["+strings.Join([]string{vf("vf-0", numa(standard, 0)), vf("vf-1", numa(standard, 0)), vf("vf-2", numa(own, 1)), tainted}, ", ")+"]")+
+			slice("b", "nodeName: "+ns+"-b, devices: ["+vf("vf-0", "")+"]")+
+			slice("all", "allNodes: true, devices: ["+vf("vf-0", numa(standard, 0))+"]"))
+	mustApply(t, c, "vnf-1", made...)
+	t.Cleanup(func() {
+		for _, u := range made {
+			deleteAtEnd(t, c, u)
+		}
+	})
+	claim := objects(t, "vnf-1", ns, `{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: vf}, spec: {devices: {requests: [{name: vf, exactly: {deviceClassName: vf}}]}}}`)
+	mustApply(t, c, "vnf-1", claim...)
+	patchStatus(t, c, "/apis/resource.k8s.io/v1/namespaces/"+ns+"/resourceclaims/vf",
+		`{"allocation":{"devices":{"results":[{"request":"vf","driver":"`+driver+`","pool":"a","device":"vf-1"}]}}}`)
+	got, err := c.RegionCapabilities(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	perNode := slices.DeleteFunc(slices.Clone(got.NodeDevices), func(d nf.NodeDevices) bool { return d.Driver != driver })
+	want := []nf.NodeDevices{
+		{Node: ns + "-a", Driver: driver, Total: 4, Free: 2, NUMA: []nf.NUMADevices{{Node: 0, Total: 2, Free: 1}, {Node: 1, Total: 2, Free: 1}}},
+		{Node: ns + "-b", Driver: driver, Total: 1, Free: 1},
+	}
+	if diff := cmp.Diff(want, perNode); diff != "" {
+		t.Errorf("devices by node (-want +got):\n%s", diff)
+	}
+	if !slices.Contains(got.Devices, nf.DeviceCount{Driver: driver, Total: 6, Free: 4}) {
+		t.Errorf("all devices: %+v", got.Devices)
 	}
 }
 

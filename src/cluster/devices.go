@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -16,10 +17,61 @@ type resourceSlice struct {
 			Generation int64  `json:"generation"`
 			Slices     int    `json:"resourceSliceCount"`
 		} `json:"pool"`
-		Devices []struct {
-			Name string `json:"name"`
-		} `json:"devices"`
+		NodeName string        `json:"nodeName"` // of all devices; empty: they have several nodes, or their own
+		Devices  []sliceDevice `json:"devices"`
 	} `json:"spec"`
+}
+
+// sliceDevice is a device of a ResourceSlice.
+type sliceDevice struct {
+	Name       string `json:"name"`
+	NodeName   string `json:"nodeName"`
+	Attributes map[string]struct {
+		Int  *int64  `json:"int"`
+		Ints []int64 `json:"ints"` // the physical one is the first
+	} `json:"attributes"`
+	Taints []struct {
+		Effect string `json:"effect"`
+	} `json:"taints"`
+}
+
+// numaAttributes are the attributes that name the NUMA node of a device: that of
+// Kubernetes, and that of the driver for SR-IOV.
+var numaAttributes = [...]string{"resource.kubernetes.io/numaNode", "dra.net/numaNode"}
+
+// numa returns the NUMA node of the device, and whether it is known.
+func (d sliceDevice) numa() (int64, bool) {
+	for _, name := range numaAttributes {
+		switch value := d.Attributes[name]; {
+		case value.Int != nil && *value.Int >= 0:
+			return *value.Int, true
+		case len(value.Ints) > 0:
+			return value.Ints[0], true
+		}
+	}
+	return 0, false
+}
+
+// shown returns what is counted of a device of a slice.
+func (r resourceSlice) shown(d sliceDevice) poolDevice {
+	out := poolDevice{name: d.Name, node: cmp.Or(r.Spec.NodeName, d.NodeName), numa: unknownNUMA}
+	for _, t := range d.Taints {
+		out.tainted = out.tainted || t.Effect == "NoSchedule" || t.Effect == "NoExecute"
+	}
+	if numa, known := d.numa(); known {
+		out.numa = numa
+	}
+	return out
+}
+
+// unknownNUMA stands for a NUMA node that is not known.
+const unknownNUMA = -1
+
+// poolDevice is a device of a pool.
+type poolDevice struct {
+	name, node string // node is empty if several nodes have the device
+	numa       int64
+	tainted    bool // pods do not get it
 }
 
 // resourceClaim is a ResourceClaim, as far as it names devices.
@@ -44,7 +96,7 @@ type device struct{ driver, pool, name string }
 type devicePool struct {
 	generation  int64
 	slices, all int // read, and in the whole pool
-	devices     []string
+	devices     []poolDevice
 }
 
 // sliceCensus collects the devices of pools. Its keys have no name of a device.
@@ -62,7 +114,7 @@ func (s sliceCensus) add(r resourceSlice) {
 	}
 	p.slices++
 	for _, d := range r.Spec.Devices {
-		p.devices = append(p.devices, d.Name)
+		p.devices = append(p.devices, r.shown(d))
 	}
 }
 
@@ -73,8 +125,43 @@ func (c resourceClaim) claims(devices map[device]bool) {
 	}
 }
 
+// frees reports whether a device of the pool is free.
+func (of device) frees(d poolDevice, claimed map[device]bool) bool {
+	return !d.tainted && !claimed[device{of.driver, of.pool, d.name}]
+}
+
+// nodes returns the devices that belong to one node, by node, driver and NUMA node.
+func (s sliceCensus) nodes(claimed map[device]bool) []nf.NodeDevices {
+	sums := map[nodeDriver]*nf.NodeDevices{}
+	for of, p := range s {
+		if p.slices != p.all {
+			continue
+		}
+		for _, d := range p.devices {
+			if d.node == "" {
+				continue
+			}
+			key := nodeDriver{d.node, of.driver}
+			if sums[key] == nil {
+				sums[key] = &nf.NodeDevices{Node: d.node, Driver: of.driver}
+			}
+			sums[key].Add(d.numa, of.frees(d, claimed))
+		}
+	}
+	var out []nf.NodeDevices
+	for _, sum := range sums {
+		slices.SortFunc(sum.NUMA, func(a, b nf.NUMADevices) int { return cmp.Compare(a.Node, b.Node) })
+		out = append(out, *sum)
+	}
+	return out
+}
+
+// nodeDriver is a driver on a node.
+type nodeDriver struct{ node, driver string }
+
 // counts returns the number of devices of each driver, and of those that no claim has.
-// It leaves out pools that are not complete: the scheduler does not use them either.
+// It leaves out pools that are not complete: the scheduler does not use them either. A
+// device with a taint is not free.
 func (s sliceCensus) counts(claimed map[device]bool) []nf.DeviceCount {
 	sums := map[string]nf.DeviceCount{}
 	for of, p := range s {
@@ -84,8 +171,8 @@ func (s sliceCensus) counts(claimed map[device]bool) []nf.DeviceCount {
 		sum := sums[of.driver]
 		sum.Driver = of.driver
 		sum.Total += len(p.devices)
-		for _, name := range p.devices {
-			if !claimed[device{of.driver, of.pool, name}] {
+		for _, d := range p.devices {
+			if of.frees(d, claimed) {
 				sum.Free++
 			}
 		}

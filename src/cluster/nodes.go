@@ -196,6 +196,21 @@ func (s *podCensus) add(p podRow) {
 	s.used[on].Add(p.request())
 }
 
+// devices returns the devices of device plugins on each usable node: the extended
+// resources that it has, and what the pods there do not request. It must be called before
+// fill.
+func (s *nodeCensus) devices(pods podCensus) []nf.NodeDevices {
+	var out []nf.NodeDevices
+	for name, room := range s.usable {
+		for resource, n := range room.Free {
+			if domain, _, extended := strings.Cut(resource, "/"); extended && domain != "kubernetes.io" && n > 0 {
+				out = append(out, nf.NodeDevices{Node: name, Resource: resource, Total: int(n), Free: int(n - pods.used[name][resource])})
+			}
+		}
+	}
+	return out
+}
+
 // fill adds what was counted to capabilities.
 func (s *nodeCensus) fill(out *nf.RegionCapabilities, pods podCensus) {
 	out.Nodes = s.summary

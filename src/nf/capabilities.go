@@ -20,6 +20,7 @@ type RegionCapabilities struct {
 	Features       []NodeFeature
 	Resources      []NodeResource // of usable nodes
 	Devices        []DeviceCount  // of Dynamic Resource Allocation
+	NodeDevices    []NodeDevices  // by node, resource and driver
 	StorageClasses []StorageClass
 	Missing        []MissingRule
 	Omitted        []string // names of the lists that were too long, and are not complete
@@ -93,6 +94,41 @@ type DeviceCount struct {
 	Driver string `json:"driver"`
 	Total  int    `json:"total"`
 	Free   int    `json:"free"`
+}
+
+// NodeDevices are devices of one node: those of a device plugin, or those of a driver of
+// Dynamic Resource Allocation.
+type NodeDevices struct {
+	Node     string
+	Resource string // extended resource of a device plugin: "intel.com/sriov"; empty: Driver is set
+	Driver   string
+	Total    int
+	Free     int
+	NUMA     []NUMADevices // of the devices whose NUMA node is known
+}
+
+// NUMADevices are devices of one NUMA node.
+type NUMADevices struct {
+	Node  int64
+	Total int
+	Free  int
+}
+
+// Add adds a device. A negative NUMA node is not known.
+func (d *NodeDevices) Add(numa int64, free bool) {
+	one := 0
+	if free {
+		one = 1
+	}
+	d.Total, d.Free = d.Total+1, d.Free+one
+	if numa < 0 {
+		return
+	}
+	at := slices.IndexFunc(d.NUMA, func(n NUMADevices) bool { return n.Node == numa })
+	if at < 0 {
+		at, d.NUMA = len(d.NUMA), append(d.NUMA, NUMADevices{Node: numa})
+	}
+	d.NUMA[at].Total, d.NUMA[at].Free = d.NUMA[at].Total+1, d.NUMA[at].Free+one
 }
 
 // StorageClass is a storage class of a region.

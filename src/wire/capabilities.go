@@ -19,6 +19,7 @@ type RegionCapabilities struct {
 	Features       []nf.NodeFeature   `json:"features"`
 	Resources      []NodeResource     `json:"resources"`
 	Devices        []nf.DeviceCount   `json:"devices"`
+	NodeDevices    []NodeDevices      `json:"node_devices"`
 	StorageClasses []nf.StorageClass  `json:"storage_classes"`
 	Missing        []MissingRule      `json:"missing"`
 	Omitted        []string           `json:"omitted,omitempty"`
@@ -32,6 +33,42 @@ type NodeResource struct {
 	Free        string `json:"free,omitempty"`              // empty: the pods are unknown
 	Largest     string `json:"largest_free_node,omitempty"` // likewise
 	Pending     string `json:"pending,omitempty"`           // likewise
+}
+
+// NodeDevices are devices of one node of a region, of one resource or one driver.
+type NodeDevices struct {
+	Node     string        `json:"node"`
+	Resource string        `json:"resource,omitempty"` // of a device plugin
+	Driver   string        `json:"driver,omitempty"`   // of Dynamic Resource Allocation
+	Total    int           `json:"total"`
+	Free     *int          `json:"free,omitempty"` // nil: the pods, or the claims, are unknown
+	NUMA     []NUMADevices `json:"numa,omitempty"`
+}
+
+// NUMADevices are devices of one NUMA node.
+type NUMADevices struct {
+	Node  int64 `json:"numa_node"`
+	Total int   `json:"total"`
+	Free  *int  `json:"free,omitempty"` // likewise
+}
+
+// nodeDevicesOf returns a function that converts the devices of a node. Without the list of
+// pods, or of claims, none of them is known to be free.
+func nodeDevicesOf(c nf.RegionCapabilities) func(nf.NodeDevices) NodeDevices {
+	pods, claims := !c.Hides("", "pods"), !c.Hides("resource.k8s.io", "resourceclaims")
+	return func(d nf.NodeDevices) NodeDevices {
+		free := func(n int) *int {
+			if known := d.Driver != "" && claims || d.Driver == "" && pods; !known {
+				return nil
+			}
+			return &n
+		}
+		out := NodeDevices{Node: d.Node, Resource: d.Resource, Driver: d.Driver, Total: d.Total, Free: free(d.Free)}
+		for _, n := range d.NUMA {
+			out.NUMA = append(out.NUMA, NUMADevices{Node: n.Node, Total: n.Total, Free: free(n.Free)})
+		}
+		return out
+	}
 }
 
 // MissingRule is a rule that the account of a region needs to answer completely.
@@ -61,6 +98,6 @@ func CapabilitiesOf(region string, plugins map[string]bool, c nf.RegionCapabilit
 			}
 			return out
 		}),
-		Devices: notNil(c.Devices), StorageClasses: notNil(c.StorageClasses), Missing: List(c.Missing, same), Omitted: c.Omitted,
+		Devices: notNil(c.Devices), NodeDevices: List(c.NodeDevices, nodeDevicesOf(c)), StorageClasses: notNil(c.StorageClasses), Missing: List(c.Missing, same), Omitted: c.Omitted,
 	}
 }

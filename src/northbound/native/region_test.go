@@ -60,12 +60,17 @@ func TestRegions(t *testing.T) {
 				s.capabilities = nf.RegionCapabilities{
 					Read: noon(0), Version: "v1.37.1", Nodes: nf.NodeSummary{Total: 1, Usable: 1},
 					Resources: []nf.NodeResource{{Name: "cpu", Nodes: 1, Allocatable: 8000, Free: 1500, Largest: 1500}, {Name: "memory", Nodes: 1, Allocatable: 16 << 30}},
-					Missing:   []nf.MissingRule{{Group: "storage.k8s.io", Resource: "storageclasses", Verb: "list"}},
+					NodeDevices: []nf.NodeDevices{
+						{Node: "a", Resource: "intel.com/vf", Total: 8, Free: 3},
+						{Node: "b", Driver: "vf", Total: 3, NUMA: []nf.NUMADevices{{Node: 1, Total: 2}}},
+					},
+					Missing: []nf.MissingRule{{Group: "storage.k8s.io", Resource: "storageclasses", Verb: "list"}},
 				}
 			},
 			status: 200, asked: true, want: `{"cloud_region_id": "east", "read_at": "2026-11-20T12:00:00Z", "age_seconds": "<<>>", "kubernetes_version": "v1.37.1",
 				"groups": [], "networks": [], "cni_plugins": {"macvlan": true}, "nodes": {"total": 1, "usable": 1, "not_ready": 0, "cordoned": 0, "tainted": 0},
 				"features": [], "devices": [], "storage_classes": [],
+				"node_devices": [{"node": "a", "resource": "intel.com/vf", "total": 8, "free": 3}, {"node": "b", "driver": "vf", "total": 3, "free": 0, "numa": [{"numa_node": 1, "total": 2, "free": 0}]}],
 				"resources": [{"name": "cpu", "nodes": 1, "allocatable": "8", "free": "1500m", "largest_free_node": "1500m", "pending": "0"},
 					{"name": "memory", "nodes": 1, "allocatable": "16Gi", "free": "0", "largest_free_node": "0", "pending": "0"}],
 				"missing": [{"group": "storage.k8s.io", "resource": "storageclasses", "verb": "list",

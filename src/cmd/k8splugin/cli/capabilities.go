@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,6 +148,23 @@ func counted(counts map[string]int) string {
 	return strings.Join(out, ", ")
 }
 
+// freeOf returns a number of free devices, or nothing if it is not known.
+func freeOf(free *int) string {
+	if free == nil {
+		return ""
+	}
+	return strconv.Itoa(*free)
+}
+
+// numaOf returns the free devices of each NUMA node, and all of them: "0: 3/4, 1: 4/4".
+func numaOf(all []wire.NUMADevices) string {
+	out := make([]string, len(all))
+	for i, n := range all {
+		out[i] = fmt.Sprintf("%d: %s/%d", n.Node, cmp.Or(freeOf(n.Free), "?"), n.Total)
+	}
+	return strings.Join(out, ", ")
+}
+
 // capabilityTables prints the lists of capabilities that are not empty.
 func (pr *printer) capabilityTables(w io.Writer, c wire.RegionCapabilities) error {
 	wide := pr.format.name == formatWide
@@ -167,6 +185,13 @@ func (pr *printer) capabilityTables(w io.Writer, c wire.RegionCapabilities) erro
 			{"DEVICES OF", false, func(d nf.DeviceCount) string { return d.Driver }},
 			{"TOTAL", false, func(d nf.DeviceCount) string { return strconv.Itoa(d.Total) }},
 			{"FREE", false, func(d nf.DeviceCount) string { return strconv.Itoa(d.Free) }},
+		}),
+		section(w, wide, c.NodeDevices, []column[wire.NodeDevices]{
+			{"NODE", false, func(d wire.NodeDevices) string { return d.Node }},
+			{"DEVICES", false, func(d wire.NodeDevices) string { return cmp.Or(d.Resource, d.Driver) }},
+			{"TOTAL", false, func(d wire.NodeDevices) string { return strconv.Itoa(d.Total) }},
+			{"FREE", false, func(d wire.NodeDevices) string { return freeOf(d.Free) }},
+			{"FREE BY NUMA", false, func(d wire.NodeDevices) string { return numaOf(d.NUMA) }},
 		}),
 		section(w, wide, c.Features, []column[nf.NodeFeature]{
 			{"FEATURE", false, func(f nf.NodeFeature) string { return f.Name }},

@@ -16,6 +16,8 @@ const (
 		`"resources":[{"name":"cpu","nodes":2,"allocatable":"64","free":"58500m","largest_free_node":"30","pending":"0"},` +
 		`{"name":"intel.com/sriov","nodes":2,"allocatable":"16","free":"10","largest_free_node":"6","pending":"2"}],` +
 		`"devices":[{"driver":"gpu.example.com","total":4,"free":1}],` +
+		`"node_devices":[{"node":"worker-1","resource":"intel.com/sriov","total":8,"free":6},` +
+		`{"node":"worker-2","driver":"gpu.example.com","total":4,"free":1,"numa":[{"numa_node":0,"total":2,"free":1},{"numa_node":1,"total":2,"free":0}]},{"node":"worker-3","driver":"nic.example.com","total":2,"numa":[{"numa_node":0,"total":2}]}],` +
 		`"storage_classes":[{"name":"fast","provisioner":"csi.example.com","default":true,"expansion":true,"binding_mode":"WaitForFirstConsumer","reclaim_policy":"Delete"}],` +
 		`"missing":[{"group":"resource.k8s.io","resource":"resourceslices","verb":"list","rule":"{apiGroups: [\"resource.k8s.io\"], resources: [\"resourceslices\"], verbs: [\"list\"]}"}]}`
 	grantedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","tenants":{"*":{"namespaces":["shared"]},` +
