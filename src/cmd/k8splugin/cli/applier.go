@@ -207,8 +207,8 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 	if err != nil {
 		return id, err
 	}
-	fields := []string{"csar_id", "vnf_instance_description", "parameters", "oof_parameters", "network_parameters", "set", "labels", "namespaces", "networks", "volumes", "drift", "claims"}
-	body := &changePatch{Execution: options, fields: difference(only(before, fields...), treeOfDocument(d.InstanceEdit))}
+	fields := []string{"csar_id", "vnf_instance_description", "parameters", "oof_parameters", "network_parameters", "set", "labels", "namespaces", "networks", "volumes", "drift", "claims", "workload_clusters"}
+	body := &changePatch{Execution: options, fields: difference(only(before, fields...), treeOfDocument(complete(d.InstanceEdit)))}
 	r := ask(api.NewUpdateVnfInstanceRequestWithBody(root, id, nil, mergePatch, nil))
 	if !body.visible(before) && !a.repackaged(d) {
 		preview, _, err := a.session.preview(ctx, a.client, r, body)
@@ -222,6 +222,15 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 		}
 	}
 	return id, a.begins(ctx, d, actionConfigured, r, body)
+}
+
+// complete returns the fields of an instance with the defaults that the server shows.
+func complete(edit wire.InstanceEdit) wire.InstanceEdit {
+	edit.Volumes = slices.Clone(edit.Volumes)
+	for i, use := range edit.Volumes {
+		edit.Volumes[i] = wire.VolumeUseOf(use.Domain())
+	}
+	return edit
 }
 
 // find returns the id of a declared instance; empty: it does not exist. One whose region

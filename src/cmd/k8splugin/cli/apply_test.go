@@ -25,6 +25,7 @@ func declaredFiles(t *testing.T) string {
 		"lab/notes.txt":    "not a declaration",
 		"changed.yaml":     "kind: instance\nvnf_instance_name: fw-1\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nparameters: {password: new, level: {a: 1}}\n",
 		"same.yaml":        "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\n",
+		"lists.yaml":       "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\nvolumes: [{volume: data}]\nworkload_clusters: [{cluster: c, cloud_region_id: r}]\n",
 		"placed.yaml":      "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\nplacement: {selector: site=edge}\n",
 		"wrong.yaml":       "kind: instance\nvnf_instance_nam: fw-1\ncloud_region_id: east\n---\nkind: pod\n",
 		"badpackage.yaml":  "kind: package\ncsar_id: x\npath: nowhere\n",
@@ -96,6 +97,14 @@ func TestApply(t *testing.T) {
 		"apply-wrong": {reason: "everything that is wrong is said before anything is sent", args: []string{"apply", "-f", "FILES/wrong.yaml"}},
 		"apply-wrong-package": {
 			reason: "so is a package that is not there", args: []string{"apply", "-f", "FILES/lab/1-region.yaml", "-f", "FILES/badpackage.yaml"},
+		},
+		"apply-same-lists": {
+			reason: "a default that the server shows is no difference", args: []string{"apply", "-f", "FILES/lists.yaml"},
+			replies: replies{
+				find("fw-1"):              found,
+				getIt:                     {body: strings.Replace(instanceJSON, `"csar_id"`, `"volumes":[{"volume":"data","claim":"data"}],"workload_clusters":[{"cluster":"c","cloud_region_id":"r"}],"csar_id"`, 1)},
+				patchIt + "?dry_run=true": same,
+			},
 		},
 		"apply-placed": {
 			reason: "the server chooses the region of a new instance", args: []string{"apply", "-f", "FILES/placed.yaml", "--no-wait", "-o", "json"},
