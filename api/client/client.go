@@ -757,8 +757,11 @@ type DeadLetter struct {
 	AbandonedAt *time.Time `json:"abandoned_at,omitempty"`
 
 	// Attempts Number of delivery attempts.
-	Attempts  int       `json:"attempts"`
-	CreatedAt time.Time `json:"created_at"`
+	Attempts int `json:"attempts"`
+
+	// CloudRegionID Cloud region whose kubeconfig is handed over; absent for a notification.
+	CloudRegionID *string   `json:"cloud_region_id,omitempty"`
+	CreatedAt     time.Time `json:"created_at"`
 
 	// LastError Reason why there was no response.
 	LastError *string `json:"last_error,omitempty"`
@@ -772,10 +775,10 @@ type DeadLetter struct {
 	// NotificationID Id of the notification. The subscriber receives it in the header X-K8splugin-Delivery.
 	NotificationID string `json:"notification_id"`
 
-	// Subscription Name of the subscription.
-	Subscription string `json:"subscription"`
+	// Subscription Name of the subscription; absent if a kubeconfig is handed over.
+	Subscription *string `json:"subscription,omitempty"`
 
-	// VnfID Id of the instance, as the subscription names it.
+	// VnfID Id of the instance, as the subscription names it, or of the instance that registered the cloud region.
 	VnfID string `json:"vnf_id"`
 }
 
@@ -3281,6 +3284,9 @@ type ListDeadLettersParams struct {
 
 	// Subscription Name of the subscription.
 	Subscription *string `form:"subscription,omitempty" json:"subscription,omitempty"`
+
+	// CloudRegionID Cloud region whose kubeconfig is handed over.
+	CloudRegionID *string `form:"cloud_region_id,omitempty" json:"cloud_region_id,omitempty"`
 
 	// Limit Maximum number of items to return.
 	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
@@ -6776,6 +6782,22 @@ func NewListDeadLettersRequest(server string, params *ListDeadLettersParams) (*h
 		if params.Subscription != nil {
 
 			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "subscription", runtime.ParamLocationQuery, *params.Subscription); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.CloudRegionID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "cloud_region_id", runtime.ParamLocationQuery, *params.CloudRegionID); err != nil {
 				return nil, err
 			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
 				return nil, err

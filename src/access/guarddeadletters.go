@@ -7,18 +7,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// DeadLetterKeeper stores dead letters: notifications that could not be
-// delivered. L is a dead letter, as callers see it.
+// DeadLetterKeeper stores dead letters: notifications, and kubeconfigs that are handed
+// over, that could not be delivered. L is a dead letter, as callers see it.
 type DeadLetterKeeper[L any] interface {
 	DeadLetters(ctx context.Context) ([]L, error)
 	Resend(ctx context.Context, id string) (L, error)
 	Discard(ctx context.Context, id string) error
-	// Names returns the id of a dead letter, and the id of its instance in the
-	// subscription.
-	Names(l L) (id, instance string)
-	// Engine returns the engine's id of an instance by its id in the
-	// subscription.
-	Engine(ctx context.Context, instance string) (string, error)
+	// Names returns the id of a dead letter, and its owner: all dead letters of one
+	// owner belong to the same instance.
+	Names(l L) (id, owner string)
+	// Engine returns the engine's id of the instance that a dead letter belongs to.
+	Engine(ctx context.Context, l L) (string, error)
 }
 
 // DeadLetters gives access to a DeadLetterKeeper with the permissions of the
@@ -52,15 +51,15 @@ func (d DeadLetters[L]) DeadLetters(ctx context.Context) ([]L, error) {
 		return all, nil
 	}
 	out := []L{}
-	engines := map[string]string{} // by the instance's id in the subscription
+	engines := map[string]string{} // by owner
 	for _, l := range all {
-		_, instance := d.keeper.Names(l)
-		engine, known := engines[instance]
+		_, owner := d.keeper.Names(l)
+		engine, known := engines[owner]
 		if !known {
-			if engine, err = d.keeper.Engine(ctx, instance); err != nil {
+			if engine, err = d.keeper.Engine(ctx, l); err != nil {
 				return nil, err
 			}
-			engines[instance] = engine
+			engines[owner] = engine
 		}
 		visible, err := sees(engine)
 		if err != nil {
@@ -98,8 +97,7 @@ func (d DeadLetters[L]) allowed(ctx context.Context, id string) error {
 	if d.guard.may(ctx, nf.AdministerStore, nf.Scope{}, id) == nil || err != nil {
 		return err
 	}
-	_, instance := d.keeper.Names(dead)
-	engine, err := d.keeper.Engine(ctx, instance)
+	engine, err := d.keeper.Engine(ctx, dead)
 	if err != nil {
 		return err
 	}

@@ -32,13 +32,13 @@ func (s *shelf) Discard(_ context.Context, id string) error {
 	return nil
 }
 
-func (s *shelf) Names(l deadLetter) (id, instance string) { return string(l), string(l) }
+func (s *shelf) Names(l deadLetter) (id, owner string) { return string(l), string(l) }
 
-func (s *shelf) Engine(_ context.Context, instance string) (string, error) {
-	if instance == "moved" {
+func (s *shelf) Engine(_ context.Context, l deadLetter) (string, error) {
+	if l == "moved" {
 		return "vnf-a-west", nil
 	}
-	return instance, nil
+	return string(l), nil
 }
 
 func (s *shelf) Fetch(_ context.Context, ref, _ string) (string, error) {

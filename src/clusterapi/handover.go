@@ -19,6 +19,11 @@ type handedOver struct {
 	Kubeconfig []byte `json:"kubeconfig"` // base64
 }
 
+// handOverNote is stored with the request, and not sent.
+type handOverNote struct {
+	Instance string `json:"instance"` // that registered the region
+}
+
 // handOver stores the request that hands the kubeconfig of a region over, unless it was
 // handed over already. After a crash between the request and the region's record, the
 // request is stored, and perhaps sent, a second time.
@@ -42,8 +47,12 @@ func (r *Registrar) handOver(ctx context.Context, held func(context.Context) err
 	if err := held(ctx); err != nil {
 		return err
 	}
+	note, err := json.Marshal(handOverNote{p.Instance})
+	if err != nil {
+		return fmt.Errorf("cannot encode the note of cloud region %s: %w", region.ID, err)
+	}
 	_, err = r.cfg.Outbox.Put(ctx, outbox.Request{
-		Key: region.ID, Number: p.Sent + 1, Method: http.MethodPost, URL: p.Workload.HandOver, Body: body,
+		Key: region.ID, Number: p.Sent + 1, Method: http.MethodPost, URL: p.Workload.HandOver, Body: body, Note: note,
 		Header: map[string]string{"Content-Type": "application/json"},
 	})
 	if err != nil && nf.KindOf(err) != nf.Exists {

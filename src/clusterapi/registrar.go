@@ -77,6 +77,14 @@ type Outbox interface {
 	// Put stores a request for delivery. It returns nf.Exists if its queue has a
 	// pending request of that number.
 	Put(ctx context.Context, r outbox.Request) (outbox.Delivery, error)
+	// DeadLetters returns the requests that were given up, sorted by id.
+	DeadLetters(ctx context.Context) ([]outbox.Delivery, error)
+	// DeadLetter returns one of them, or nf.NotFound.
+	DeadLetter(ctx context.Context, id string) (outbox.Delivery, error)
+	// Resend queues a dead letter for delivery, and returns its new state.
+	Resend(ctx context.Context, d outbox.Delivery) (outbox.Delivery, error)
+	// Discard deletes a dead letter, or returns nf.NotFound.
+	Discard(ctx context.Context, id string) error
 }
 
 // Registrar registers clusters as cloud regions. It is safe for concurrent use.

@@ -32,6 +32,7 @@ type world struct {
 	parent  map[string]map[string]any // objects by "Kind name"
 	cluster map[string]string         // owners of objects by "Kind name"
 	sent    map[int]outbox.Request
+	dead    map[string]outbox.Delivery
 	users   []nf.Subject
 	away    bool // the cluster does not answer
 	reads   int  // of the Secret
@@ -44,7 +45,7 @@ type world struct {
 var errDead = errors.New("the process is dead")
 
 func newWorld() *world {
-	w := &world{regions: map[string]nf.Region{}, parent: map[string]map[string]any{}, cluster: map[string]string{}, sent: map[int]outbox.Request{}}
+	w := &world{regions: map[string]nf.Region{}, parent: map[string]map[string]any{}, cluster: map[string]string{}, sent: map[int]outbox.Request{}, dead: map[string]outbox.Delivery{}}
 	w.parent["Cluster edge"] = map[string]any{"apiVersion": "cluster.x-k8s.io/v1beta2", "status": map[string]any{"initialization": map[string]any{"controlPlaneInitialized": true}}}
 	w.rotate("admin-1")
 	return w
@@ -146,6 +147,28 @@ func (w *world) Put(_ context.Context, r outbox.Request) (outbox.Delivery, error
 
 // parentOf reads the region with the Cluster.
 type parentOf struct{ w *world }
+func (w *world) DeadLetters(context.Context) ([]outbox.Delivery, error) {
+	return slices.Collect(maps.Values(w.dead)), nil
+}
+
+func (w *world) DeadLetter(_ context.Context, id string) (outbox.Delivery, error) {
+	d, is := w.dead[id]
+	if !is {
+		return d, nf.E(nf.NotFound, "get", "dead letter "+id, nil)
+	}
+	return d, nil
+}
+
+func (w *world) Resend(_ context.Context, d outbox.Delivery) (outbox.Delivery, error) {
+	delete(w.dead, d.ID)
+	return d, nil
+}
+
+func (w *world) Discard(_ context.Context, id string) error {
+	delete(w.dead, id)
+	return nil
+}
+
 
 func (p parentOf) Lookup(_ context.Context, ref nf.Ref) (map[string]any, error) {
 	p.w.mu.Lock()

@@ -103,7 +103,7 @@ func (m *Metrics) makeParts() {
 		Name: "k8splugin_audit_failures_total", Help: "Audit log entries that could not be written.",
 	})
 	m.notifications = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, by outcome: delivered, retried, or abandoned (now a dead letter).",
+		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, and kubeconfigs that were handed over, by outcome: delivered, retried, or abandoned (now a dead letter).",
 	}, []string{"outcome"})
 }
 
@@ -167,7 +167,7 @@ func (m *Metrics) StoreRequest(method, outcome string, took time.Duration) {
 // AuditFailed counts an entry of the audit log that could not be written.
 func (m *Metrics) AuditFailed() { m.audit.Inc() }
 
-// Notified counts a posted notification. Outcome must be a constant.
+// Notified counts a posted notification, or a kubeconfig that was handed over. Outcome must be a constant.
 func (m *Metrics) Notified(outcome string) { m.notifications.WithLabelValues(outcome).Inc() }
 
 // The allowed label values; any other is "other".

@@ -6,12 +6,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// DeadLetter is a dead letter, or a notification that is being resent. It has no
-// field for the content.
+// DeadLetter is a dead letter, or one that is being resent. It has no field for the
+// content.
 type DeadLetter struct {
 	ID           string    `json:"notification_id"`
-	Instance     string    `json:"vnf_id"` // id in the subscription
-	Subscription string    `json:"subscription"`
+	Instance     string    `json:"vnf_id"`                    // id in the subscription
+	Subscription string    `json:"subscription,omitempty"`    // of a notification
+	Region       string    `json:"cloud_region_id,omitempty"` // whose kubeconfig is handed over
 	Created      time.Time `json:"created_at"`
 	Attempts     int       `json:"attempts"`
 	Due          time.Time `json:"next_attempt_at,omitzero"`

@@ -206,7 +206,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
-		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords()}),
+		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords(), s.workloads}),
 		Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Drifts: s.drift, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent, Version: version(),
 	})
 }

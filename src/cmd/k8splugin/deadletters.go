@@ -2,58 +2,113 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/clusterapi"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 )
 
-// deadLetters is the notifier's dead letters for the native API, without guard.
+// deadLetters is the dead letters of notifications and of hand-overs for the native API,
+// without guard. The id of a notification is random, so the two are not confused.
 type deadLetters struct {
-	notifier *notify.Notifier
-	records  *bundle.InstanceRecords
+	notifier  *notify.Notifier
+	records   *bundle.InstanceRecords
+	handOvers *clusterapi.Registrar
 }
 
 var _ access.DeadLetterKeeper[native.DeadLetter] = deadLetters{}
 
 // DeadLetters implements access.DeadLetterKeeper.
 func (l deadLetters) DeadLetters(ctx context.Context) ([]native.DeadLetter, error) {
-	all, err := l.notifier.DeadLetters(ctx)
+	notifications, err := l.notifier.DeadLetters(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]native.DeadLetter, len(all))
-	for i, one := range all {
-		out[i] = shown(one)
+	handOvers, err := l.handOvers.DeadLetters(ctx)
+	if err != nil {
+		return nil, err
 	}
+	out := make([]native.DeadLetter, 0, len(notifications)+len(handOvers))
+	for _, one := range notifications {
+		out = append(out, notification(one))
+	}
+	for _, one := range handOvers {
+		out = append(out, handOver(one))
+	}
+	slices.SortFunc(out, func(a, b native.DeadLetter) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
 
 // Resend implements access.DeadLetterKeeper.
 func (l deadLetters) Resend(ctx context.Context, id string) (native.DeadLetter, error) {
+	found, err := l.handsOver(ctx, id)
+	if err != nil {
+		return native.DeadLetter{}, err
+	}
+	if found {
+		sent, err := l.handOvers.Resend(ctx, id)
+		return handOver(sent), err
+	}
 	sent, err := l.notifier.Resend(ctx, id)
-	return shown(sent), err
+	return notification(sent), err
 }
 
 // Discard implements access.DeadLetterKeeper.
 func (l deadLetters) Discard(ctx context.Context, id string) error {
+	found, err := l.handsOver(ctx, id)
+	if err != nil {
+		return err
+	}
+	if found {
+		return l.handOvers.Discard(ctx, id)
+	}
 	return l.notifier.Discard(ctx, id)
 }
 
-// Names implements access.DeadLetterKeeper.
-func (l deadLetters) Names(one native.DeadLetter) (id, instance string) { return one.ID, one.Instance }
+// handsOver reports whether a dead letter hands a kubeconfig over.
+func (l deadLetters) handsOver(ctx context.Context, id string) (bool, error) {
+	all, err := l.handOvers.DeadLetters(ctx)
+	return slices.ContainsFunc(all, func(one clusterapi.HandOver) bool { return one.ID == id }), err
+}
+
+// Names implements access.DeadLetterKeeper. No id has a slash.
+func (l deadLetters) Names(one native.DeadLetter) (id, owner string) {
+	if one.Region != "" {
+		return one.ID, "region/" + one.Region + "/" + one.Instance
+	}
+	return one.ID, one.Instance
+}
 
 // Engine implements access.DeadLetterKeeper.
-func (l deadLetters) Engine(ctx context.Context, instance string) (string, error) {
-	alias, err := l.records.Alias(ctx, instance)
+func (l deadLetters) Engine(ctx context.Context, one native.DeadLetter) (string, error) {
+	if one.Region != "" {
+		return one.Instance, nil
+	}
+	alias, err := l.records.Alias(ctx, one.Instance)
 	return alias.Engine, err
 }
 
-// shown converts a dead letter, without the notification's content.
-func shown(l notify.Notification) native.DeadLetter {
+// notification converts the dead letter of a notification, without its content.
+func notification(l notify.Notification) native.DeadLetter {
+	out := shown(l.Delivery)
+	out.Instance, out.Subscription = l.Instance, l.Subscription
+	return out
+}
+
+// handOver converts the dead letter of a hand-over, without its kubeconfig.
+func handOver(l clusterapi.HandOver) native.DeadLetter {
+	out := shown(l.Delivery)
+	out.Instance, out.Region = l.Instance, l.Region
+	return out
+}
+
+func shown(d outbox.Delivery) native.DeadLetter {
 	return native.DeadLetter{
-		ID: l.ID, Instance: l.Instance, Subscription: l.Subscription, Created: l.Created, Attempts: l.Attempts,
-		Due: l.Due, Died: l.Died, LastStatus: l.LastStatus, LastError: l.LastError,
+		ID: d.ID, Created: d.Created, Attempts: d.Attempts, Due: d.Due, Died: d.Died, LastStatus: d.LastStatus, LastError: d.LastError,
 	}
 }

@@ -33,6 +33,24 @@ func (s *testService) die(instance, uid string, number int) string {
 	return id
 }
 
+// dieHandOver keeps a dead letter that hands a kubeconfig of an instance's region over, and
+// returns its id.
+func (s *testService) dieHandOver(instance, region string) string {
+	s.t.Helper()
+	id := region + "-0000000001"
+	text, err := json.Marshal(map[string]any{
+		"id": id, "key": region, "number": 1, "method": "POST", "url": "http://203.0.113.1/", "note": map[string]string{"instance": instance}, "body": []byte("a secret"),
+		"created": time.Now().UTC(), "died": time.Now().UTC(), "attempts": 20, "last_status": 500,
+	})
+	if err == nil {
+		_, err = s.db.kv.Put(s.t.Context(), "handovers/dead/"+id, text, store.Absent)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return id
+}
+
 // subscribed returns what the records of a subscription are known by.
 func (s *testService) subscribed(instance string) string {
 	s.t.Helper()
@@ -61,6 +79,7 @@ func TestDeadLetters(t *testing.T) {
 	uid := w.subscribed(own)
 	mine, gone := w.die(own, uid, 1), w.die("gone", "0", 1)
 	theirs := w.die(others, "1", 1)
+	ofRegion, theirRegion := w.dieHandOver(own, "edge-a"), w.dieHandOver(others, "edge-b")
 	const dead = "/v1/notifications/dead"
 	ids := func(who string) []string {
 		var list struct {
@@ -80,7 +99,7 @@ func TestDeadLetters(t *testing.T) {
 		return out
 	}
 	for who, want := range map[string][]string{
-		"viewer-a-east": {mine}, "operator-a-east": {mine}, "admin-all": {gone, theirs, mine},
+		"viewer-a-east": {mine, ofRegion}, "operator-a-east": {mine, ofRegion}, "admin-all": {gone, theirs, mine, ofRegion, theirRegion},
 	} {
 		slices.Sort(want) // the subscription's id is random
 		if diff := cmp.Diff(want, ids(who)); diff != "" {
@@ -91,8 +110,8 @@ func TestDeadLetters(t *testing.T) {
 	for _, what := range []struct{ method, path string }{{"POST", "/resend"}, {"DELETE", ""}} {
 		for who, want := range map[string]map[string]int{
 			accesstest.Anonymous: {mine: http.StatusUnauthorized, "none": http.StatusUnauthorized},
-			"viewer-a-east":      {mine: http.StatusForbidden, theirs: http.StatusNotFound, gone: http.StatusNotFound, "none": http.StatusNotFound},
-			"operator-a-east":    {theirs: http.StatusNotFound, gone: http.StatusNotFound, "none": http.StatusNotFound},
+			"viewer-a-east":      {mine: http.StatusForbidden, ofRegion: http.StatusForbidden, theirs: http.StatusNotFound, theirRegion: http.StatusNotFound, gone: http.StatusNotFound, "none": http.StatusNotFound},
+			"operator-a-east":    {theirs: http.StatusNotFound, theirRegion: http.StatusNotFound, gone: http.StatusNotFound, "none": http.StatusNotFound},
 			"admin-all":          {"none": http.StatusNotFound},
 		} {
 			for id, status := range want {
@@ -111,6 +130,9 @@ func TestDeadLetters(t *testing.T) {
 	w.want(http.StatusNoContent, w.as("operator-a-east", "DELETE", dead+"/"+again, nil))
 	w.want(http.StatusNotFound, w.as("admin-all", "POST", dead+"/"+gone+"/resend", nil)) // not to this identity either
 	w.want(http.StatusNoContent, w.as("admin-all", "DELETE", dead+"/"+gone, nil))
+	w.want(http.StatusNotFound, w.as("operator-a-east", "POST", dead+"/"+ofRegion+"/resend", nil)) // its region is not registered
+	w.want(http.StatusNoContent, w.as("operator-a-east", "DELETE", dead+"/"+ofRegion, nil))
+	w.want(http.StatusNoContent, w.as("admin-all", "DELETE", dead+"/"+theirRegion, nil))
 	if diff := cmp.Diff([]string{theirs}, ids("admin-all")); diff != "" {
 		t.Errorf("what is left (-want +got)\n%s", diff)
 	}

@@ -18,6 +18,7 @@ func (s *service) registerWorkloads(cfg Config, db *secureStore, obs observabili
 	}
 	s.handOvers, err = outbox.New(outbox.Config{
 		KV: db.kv, Prefix: "handovers/", Noun: "kubeconfig", NewID: newID, Hosts: hosts, Logger: obs.log, Lease: cfg.Lease, Sole: db.db.sole,
+		Observe: func(o outbox.Outcome) { obs.metrics.Notified(string(o)) },
 	}, nil)
 	if err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// DeadLetters manages dead letters: notifications that could not be delivered.
+// DeadLetters manages dead letters: notifications, and kubeconfigs that are handed over,
+// that could not be delivered.
 // Resend and Discard return nf.NotFound if there is no such dead letter.
 type DeadLetters interface {
 	// DeadLetters returns the dead letters, sorted by id.
@@ -24,11 +25,12 @@ type DeadLetters interface {
 }
 
 // DeadLetter is a notification without its content, because the objects in it may
-// contain secrets.
+// contain secrets; or a kubeconfig that is handed over, without it.
 type DeadLetter struct {
 	ID           string
 	Instance     string // id in the subscription
-	Subscription string
+	Subscription string // empty: it hands a kubeconfig over
+	Region       string // whose kubeconfig it hands over
 	Created      time.Time
 	Attempts     int
 	Due          time.Time // when it is posted next; undefined for a dead letter
@@ -69,9 +71,9 @@ func (ls deadLetters) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	where := wanted(r, "vnf_id", "subscription")
+	where := wanted(r, "vnf_id", "subscription", "cloud_region_id")
 	page := paginate(r, all, func(l DeadLetter) string { return l.ID }, func(l DeadLetter) bool {
-		return nf.Summary{Attributes: []nf.Attribute{{Name: "vnf_id", Value: l.Instance}, {Name: "subscription", Value: l.Subscription}}}.Has(where)
+		return nf.Summary{Attributes: []nf.Attribute{{Name: "vnf_id", Value: l.Instance}, {Name: "subscription", Value: l.Subscription}, {Name: "cloud_region_id", Value: l.Region}}}.Has(where)
 	})
 	return answerPage(w, "dead_letters", page, fromDeadLetter)
 }

@@ -33,9 +33,11 @@ func deadLetters() catalogue {
 func notificationList(s *session) *cobra.Command {
 	cmd, q := listCommand(s, "List dead letters", deadLetters(), deadLetterColumns)
 	cmd.Long = `List dead letters: notifications that their subscribers did not accept in 20
-attempts. Their content is not shown.`
+attempts, and kubeconfigs of cloud regions that were handed over in vain. Their content is
+not shown.`
 	q.add(cmd, "instance", "vnf_id", "filter by instance, as the subscription names it")
 	q.add(cmd, "subscription", "subscription", "filter by subscription")
+	q.add(cmd, "region", "cloud_region_id", "filter by cloud region whose kubeconfig is handed over")
 	q.pages(cmd)
 	return cmd
 }
@@ -45,6 +47,7 @@ func deadLetterColumns(now clock) []column[wire.DeadLetter] {
 		{"ID", false, func(l wire.DeadLetter) string { return l.ID }},
 		{"INSTANCE", false, func(l wire.DeadLetter) string { return l.Instance }},
 		{"SUBSCRIPTION", false, func(l wire.DeadLetter) string { return l.Subscription }},
+		{"REGION", false, func(l wire.DeadLetter) string { return l.Region }},
 		{"ATTEMPTS", false, func(l wire.DeadLetter) string { return strconv.Itoa(l.Attempts) }},
 		{"ABANDONED", false, func(l wire.DeadLetter) string { return now.age(l.Died) }},
 		{"AGE", false, func(l wire.DeadLetter) string { return now.age(l.Created) }},
