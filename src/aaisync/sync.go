@@ -1,0 +1,141 @@
+package aaisync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/aai"
+	"github.com/multicloud-k8s/k8splugin/src/delay"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
+)
+
+// Source says what A&AI is to have.
+type Source interface {
+	// Subjects yields every subject. It is called often, and reads no region.
+	Subjects(ctx context.Context) iter.Seq2[Subject, error]
+
+	// Documents returns the documents of a subject, and its version. It returns
+	// nf.NotFound if the subject does not exist.
+	Documents(ctx context.Context, id string) (version string, docs []aai.Document, err error)
+}
+
+// Subject is an instance or a network.
+type Subject struct {
+	ID      string
+	Version string // changes whenever the documents may change; not empty
+	Place   aai.Place
+}
+
+// Target writes documents; an aai.Writer does.
+type Target interface {
+	Write(ctx context.Context, wanted []aai.Document, last aai.Written, verify bool) (aai.Report, error)
+	Strays(ctx context.Context, p aai.Place, known func(path string) bool) (aai.Written, error)
+	StrayNetworks(ctx context.Context, known func(path string) bool) (aai.Written, error)
+}
+
+var _ Target = (*aai.Writer)(nil)
+
+// Config configures a Keeper. KV, Source, Target and NewID are required.
+type Config struct {
+	KV     store.KV
+	Source Source
+	Target Target
+	NewID  func() string // returns a short unique id
+
+	Clock    func() time.Time // default time.Now
+	Logger   *slog.Logger     // default: discard
+	Lease    time.Duration    // time without a heartbeat before a replica is considered dead; default 10 s
+	Sole     bool             // no other process can open the store
+	Parallel int              // maximum number of subjects that are written at once; default 2
+	Scan     time.Duration    // interval between readings of the subjects; default 30 s
+	Verify   time.Duration    // interval between comparisons of a subject that has not changed; default 1 h
+}
+
+func (c *Config) complete() error {
+	if c.KV == nil || c.Source == nil || c.Target == nil || c.NewID == nil {
+		return errors.New("cannot create a keeper of A&AI: KV, Source, Target and NewID are required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
+	c.Parallel = cmp.Or(c.Parallel, 2)
+	c.Scan = cmp.Or(c.Scan, 30*time.Second)
+	c.Verify = cmp.Or(c.Verify, time.Hour)
+	return nil
+}
+
+// Keeper keeps A&AI equal to a Source. It is safe for concurrent use.
+type Keeper struct {
+	cfg      Config
+	records  store.Table[record]
+	leaders  store.Table[leader]
+	replicas *lease.Group
+	wakeCh   delay.Signal
+
+	mu     sync.Mutex
+	denied time.Time // until when nothing is sent, because A&AI denies everything
+	counts map[Condition]int
+
+	strays time.Time // when to look for them next; only work uses it
+}
+
+// New returns a keeper. It reads and writes nothing before Run.
+func New(cfg Config) (*Keeper, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	return &Keeper{
+		cfg: cfg, wakeCh: delay.NewSignal(), counts: map[Condition]int{},
+		records:  store.NewTable[record](cfg.KV, "aai/subjects/", "record of A&AI"),
+		leaders:  store.NewTable[leader](cfg.KV, "aai/leader/", "writer of A&AI"),
+		replicas: lease.NewGroup(cfg.KV, "aai/replicas/", "replica that writes A&AI", cfg.Lease, cfg.Clock),
+	}, nil
+}
+
+// Wake says that a subject may have changed, so that it need not wait for the next
+// reading of the subjects. It does not block.
+func (k *Keeper) Wake() { k.wakeCh.Send() }
+
+// Refresh has a subject compared with A&AI again, even if nothing has changed. It
+// returns nf.NotFound if A&AI has, and is to have, nothing of it.
+func (k *Keeper) Refresh(ctx context.Context, id string) error {
+	_, err := k.records.Update(ctx, id, func(r *record) error {
+		r.Asked++
+		r.Retry, r.Verified = time.Time{}, time.Time{}
+		return nil
+	})
+	if err == nil {
+		k.Wake()
+	}
+	return err
+}
+
+// State returns what is known of a subject in A&AI. Version is its present one, and
+// empty if it does not exist.
+func (k *Keeper) State(ctx context.Context, id, version string) (State, error) {
+	r, err := k.records.Get(ctx, id)
+	if nf.KindOf(err) == nf.NotFound && version != "" {
+		return State{Condition: Dirty}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return r.state(version), nil
+}
+
+// Counts returns the number of subjects by condition, as last read by this replica. It
+// is empty unless this replica writes.
+func (k *Keeper) Counts() map[Condition]int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.counts // each scan makes a new map
+}

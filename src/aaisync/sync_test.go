@@ -1,0 +1,315 @@
+package aaisync_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/aai"
+	"github.com/multicloud-k8s/k8splugin/src/aaisync"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/aai"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	if _, err := aaisync.New(aaisync.Config{KV: memory.New()}); err == nil {
+		t.Error("a keeper without a source has nothing to do, and must not start")
+	}
+}
+
+func TestLifeOfASubject(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		k := w.keeper()
+		if n := w.rows("aai/"); n != 0 {
+			t.Errorf("there are %d rows before Run", n)
+		}
+		stop := w.run(k)
+		defer stop()
+		w.facts.set("a", "1")
+		if got := w.state(k, "a", "1").Condition; got != aaisync.Dirty {
+			t.Errorf("a new subject is %s", got)
+		}
+		pass(time.Minute)
+		if diff := cmp.Diff([]string{"1"}, w.names()); diff != "" {
+			t.Fatalf("a new subject is written (-want +got):\n%s", diff)
+		}
+		if got := w.state(k, "a", "1"); got.Condition != aaisync.Clean || len(got.Objects) != 1 || !got.Since.IsZero() {
+			t.Errorf("it is not clean: %+v", got)
+		}
+		w.requests()
+		pass(30 * time.Minute)
+		if n, _ := w.requests(); n != 0 {
+			t.Errorf("nothing changes, and there are %d requests", n)
+		}
+
+		w.facts.set("a", "2")
+		if got := w.state(k, "a", "2").Condition; got != aaisync.Dirty {
+			t.Errorf("a changed subject is %s", got)
+		}
+		k.Wake()
+		pass(2 * time.Second)
+		if diff := cmp.Diff([]string{"2"}, w.names()); diff != "" {
+			t.Errorf("a changed subject is written soon (-want +got):\n%s", diff)
+		}
+		pass(time.Minute)
+		if diff := cmp.Diff(map[aaisync.Condition]int{"clean": 1, "dirty": 0, "waiting": 0, "parked": 0}, k.Counts()); diff != "" {
+			t.Errorf("the counts differ (-want +got):\n%s", diff)
+		}
+
+		w.facts.set("a", "")
+		pass(time.Minute)
+		if got := w.names(); got != nil || w.rows("aai/subjects/") != 0 {
+			t.Errorf("a removed subject leaves %q, and %d records", got, w.rows("aai/subjects/"))
+		}
+		if _, err := k.State(t.Context(), "a", ""); nf.KindOf(err) != nf.NotFound {
+			t.Errorf("got %v for a subject of which nothing is left", err)
+		}
+	})
+}
+
+// TestOutage creates 1000 subjects while A&AI is away for 10 minutes.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const subjects = 1000
+		k := w.keeper()
+		stop := w.run(k)
+		defer stop()
+		for i := range subjects / 2 {
+			w.facts.set(fmt.Sprint("a", i), "1")
+		}
+		w.simulator.Script(simulator.Fault{Times: 250}, // which does nothing
+			simulator.Fault{Cut: true}, simulator.Fault{Status: 503, Times: -1})
+		pass(time.Minute)
+		for i := range subjects / 2 {
+			w.facts.set(fmt.Sprint("b", i), "1")
+		}
+		for i := range 100 {
+			w.facts.set(fmt.Sprint("a", i), "") // deletions during the outage
+		}
+		pass(10 * time.Minute)
+		w.simulator.Repair()
+		pass(10 * time.Minute)
+		if got := len(w.names()); got != subjects-100 || w.rows("aai/subjects/") != got {
+			t.Errorf("A&AI has %d objects, and the store %d records, want %d", got, w.rows("aai/subjects/"), subjects-100)
+		}
+		if k.Counts()[aaisync.Clean] != subjects-100 {
+			t.Errorf("not all subjects are clean: %v", k.Counts())
+		}
+		if _, n := w.requests(); n > (subjects+100)*12/10 {
+			t.Errorf("there were %d transactions, want at most 1.2 for each change", n)
+		}
+	})
+}
+
+func TestWaitsForOthers(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.facts.vnf = true
+		k := w.keeper()
+		stop := w.run(k)
+		defer stop()
+		w.facts.set("a", "1")
+		pass(time.Minute)
+		got := w.state(k, "a", "1")
+		if got.Condition != aaisync.Waiting || !slices.Equal(got.Missing, []string{vnfPath}) || got.Since.IsZero() || k.Counts()[aaisync.Waiting] != 1 {
+			t.Errorf("the VNF is not there, and the subject does not wait for it: %+v, %v", got, k.Counts())
+		}
+		w.requests()
+		pass(3 * time.Hour)
+		if n, _ := w.requests(); n > 80 {
+			t.Errorf("%d requests were sent in 3 hours, want those of 17 attempts: after 30 s, twice as long, and at most 15 min", n)
+		}
+		w.as("PUT", vnfPath, `{"vnf-type":"x"}`)
+		pass(16 * time.Minute)
+		if got := w.state(k, "a", "1"); got.Condition != aaisync.Clean || !got.Since.IsZero() {
+			t.Errorf("the VNF is there, and the subject is not written: %+v", got)
+		}
+	})
+}
+
+func TestParked(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		k := w.keeper()
+		stop := w.run(k)
+		defer stop()
+		w.as("PUT", resourcePath+"/a", `{"name":"","group":"","version":"","kind":"","namespace":"","selflink":"","data-owner":"CnfAdapter"}`)
+		w.facts.set("a", "1")
+		w.facts.set("b", "1")
+		pass(time.Minute)
+		if got := w.state(k, "a", "1"); got.Condition != aaisync.Parked || got.Parked[resourcePath+"/a"] == "" {
+			t.Errorf("the object belongs to another client, and the subject is not parked: %+v", got)
+		}
+		if got := w.state(k, "b", "1"); got.Condition != aaisync.Clean {
+			t.Errorf("another subject is held up: %+v", got)
+		}
+		w.requests()
+		pass(30 * time.Minute)
+		if n, _ := w.requests(); n != 0 {
+			t.Errorf("nothing changes, and there are %d requests", n)
+		}
+		w.as("PATCH", resourcePath+"/a", `{"data-owner":"k8splugin"}`)
+		if err := k.Refresh(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Second)
+		if got := w.state(k, "a", "1"); got.Condition != aaisync.Clean {
+			t.Errorf("a comparison was asked for, and the subject is still parked: %+v", got)
+		}
+		if err := k.Refresh(t.Context(), "c"); nf.KindOf(err) != nf.NotFound {
+			t.Errorf("got %v for an unknown subject", err)
+		}
+	})
+}
+
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.password.Store("old")
+		k := w.keeper()
+		stop := w.run(k)
+		defer stop()
+		for i := range 50 {
+			w.facts.set(fmt.Sprint("a", i), "1")
+		}
+		pass(time.Hour)
+		if n, _ := w.requests(); n > 30 {
+			t.Errorf("A&AI denies everything, and %d requests were sent in an hour", n)
+		}
+		w.password.Store("p")
+		pass(11 * time.Minute)
+		if n := len(w.names()); n != 50 {
+			t.Errorf("the password is right again, and A&AI has %d objects, want 50", n)
+		}
+	})
+}
+
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		change func(w *world)
+		want   []string
+	}{
+		"changed": {"an object is corrected", func(w *world) { w.as("PATCH", resourcePath+"/a", `{"name":"x"}`) }, []string{"1"}},
+		"deleted": {"an object is created again", func(w *world) { w.delete(resourcePath + "/a") }, []string{"1"}},
+		"stray": {"an object that no record names is deleted", func(w *world) {
+			w.as("PUT", resourcePath+"/x", `{"name":"x","group":"","version":"","kind":"","namespace":"","selflink":"","data-owner":"k8splugin"}`)
+		}, []string{"1"}},
+		"others'": {"an object of others stays", func(w *world) {
+			w.as("PUT", resourcePath+"/x", `{"name":"x","group":"","version":"","kind":"","namespace":"","selflink":"","data-owner":"CnfAdapter"}`)
+		}, []string{"1", "x"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				stop := w.run(w.keeper())
+				defer stop()
+				w.facts.set("a", "1")
+				pass(time.Minute)
+				tc.change(w)
+				pass(2 * time.Hour)
+				if diff := cmp.Diff(tc.want, w.names()); diff != "" {
+					t.Errorf("%s: A&AI differs (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+func TestUnreadableSubject(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		k := w.keeper()
+		stop := w.run(k)
+		defer stop()
+		w.facts.fail("a", errUnreachable)
+		w.facts.set("a", "1")
+		w.facts.set("b", "2")
+		pass(time.Minute)
+		if got := w.state(k, "a", "1"); got.Condition != aaisync.Dirty || got.Reason != errUnreachable.Error() || got.Retry.IsZero() {
+			t.Errorf("the state lacks the reason: %+v", got)
+		}
+		if diff := cmp.Diff([]string{"2"}, w.names()); diff != "" {
+			t.Errorf("another subject is held up (-want +got):\n%s", diff)
+		}
+		w.facts.fail("a", nil)
+		pass(6 * time.Minute)
+		if diff := cmp.Diff([]string{"1", "2"}, w.names()); diff != "" {
+			t.Errorf("the region is back (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestReplicas stops the replica that writes.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		first, second := w.keeper(), w.keeper()
+		stopFirst := w.run(first)
+		pass(20 * time.Second)
+		stopSecond := w.run(second)
+		defer stopSecond()
+		w.facts.set("a", "1")
+		pass(time.Minute)
+		if len(first.Counts()) == 0 || len(second.Counts()) != 0 {
+			t.Errorf("one replica writes: %v, %v", first.Counts(), second.Counts())
+		}
+		stopFirst()
+		w.facts.set("b", "2")
+		pass(time.Minute)
+		if diff := cmp.Diff([]string{"1", "2"}, w.names()); diff != "" || len(second.Counts()) == 0 {
+			t.Errorf("the other replica takes over (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestCrash ends a replica between a change in A&AI and its record.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		var stop func()
+		crash := make(chan struct{})
+		w.simulator.Script(simulator.Fault{Method: http.MethodPost, Path: bulkPath, Cut: true, Before: func() { close(crash) }})
+		stop = w.run(w.keeper())
+		w.facts.set("a", "1")
+		<-crash
+		stop()
+		w.facts.set("a", "") // while no replica runs
+		if len(w.names()) != 1 {
+			t.Fatal("the change was made, and nobody knows")
+		}
+		stop = w.run(w.keeper())
+		defer stop()
+		pass(time.Minute)
+		if got := w.names(); got != nil || w.rows("aai/subjects/") != 0 {
+			t.Errorf("A&AI still has %q", got)
+		}
+	})
+}
+
+// TestDirtyWhileAway checks that a record says that it names objects of unknown state.
+func TestDirtyWhileAway(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		k := w.keeper()
+		stop := w.run(k)
+		defer stop()
+		w.simulator.Script(simulator.Fault{Status: 503, Times: -1})
+		w.facts.set("a", "1")
+		pass(time.Minute)
+		got := w.state(k, "a", "1")
+		if diff := cmp.Diff(aai.Written{resourcePath + "/a": ""}, got.Objects); diff != "" || got.Condition != aaisync.Dirty || got.Reason == "" {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
