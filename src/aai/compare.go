@@ -22,6 +22,18 @@ func remove(path string, have map[string]any) change {
 	return change{actionDelete, path + "?" + url.Values{versionName: {versionOf(have)}}.Encode(), map[string]any{}}
 }
 
+// removeAll returns the changes that delete an object after those of its children that
+// prevent it. Children of others are left, and A&AI then rejects the deletion.
+func removeAll(owner, path string, have map[string]any) (out []change) {
+	children := childrenOf(path, have)
+	for _, child := range slices.Sorted(maps.Keys(children)) {
+		if blocking[typeOf(child)] && children[child][ownerName] == owner {
+			out = append(out, remove(child, children[child]))
+		}
+	}
+	return append(out, remove(path, have))
+}
+
 func versionOf(have map[string]any) string { return fmt.Sprint(have[versionName]) }
 
 // compare returns the changes that make an object, as A&AI has it, equal to a

@@ -1,6 +1,6 @@
 // Package aai makes the part of A&AI, ONAP's inventory, that describes VNF
-// instances and networks equal to what the service has: k8s-resources, vservers
-// with their interfaces and addresses, and l3-networks.
+// instances, networks and nodes equal to what the service has: k8s-resources,
+// vservers with their interfaces and addresses, l3-networks, and flavors.
 //
 // Scheme turns facts into Documents, the objects that A&AI is to have. It is pure.
 // A Writer compares Documents with A&AI, and sends the differences in transactions.

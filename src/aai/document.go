@@ -26,7 +26,13 @@ var childKeys = map[string]string{
 	"l3-interface-ipv6-address-list": "l3-interface-ipv6-address",
 	"subnet":                         "subnet-id",
 	"segmentation-assignment":        "segmentation-id",
+	"hpa-capability":                 "hpa-capability-id",
+	"hpa-feature-attributes":         "hpa-attribute-key",
 }
+
+// blocking are the types of children that prevent the deletion of the object that
+// contains them. A&AI deletes all others with it.
+var blocking = map[string]bool{"hpa-capability": true}
 
 const (
 	versionName  = "resource-version"

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +50,40 @@ func network() aai.Network {
 	}
 }
 
+// nodes returns three nodes, of which two have the same features.
+func nodes() []aai.Node {
+	plain := aai.Node{CPUs: 8, Memory: 16 << 30, Storage: 100 << 30}
+	small, large := plain, plain
+	small.CPUs, small.Storage = 4, 50<<30
+	large.HugePages = map[string]int64{"2Mi": 1 << 30, "1Gi": 4 << 30, "16Gi": 1}
+	large.Labels = map[string]string{
+		"feature.node.kubernetes.io/cpu-cpuid.AVX2": "true", "feature.node.kubernetes.io/cpu-cpuid.AVX": "true",
+		"feature.node.kubernetes.io/cpu-cpuid.SHA": "false", "feature.node.kubernetes.io/cpu-hardware_multithreading": "true",
+		"feature.node.kubernetes.io/pci-0300_10de.present": "true", "other": "true",
+	}
+	return []aai.Node{plain, large, small}
+}
+
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	all := aai.ClassesOf(nodes())
+	if len(all) != 2 {
+		t.Fatalf("got %d classes, want 2: the size of a node is no feature", len(all))
+	}
+	i := slices.IndexFunc(all, func(c aai.NodeClass) bool { return len(c.Features) == 0 })
+	if got := all[i]; got.CPUs != 4 || got.Memory != 16<<30 || got.Storage != 50<<30 {
+		t.Errorf("the size of a class is that of its smallest node: %+v", got)
+	}
+	reversed := nodes()
+	slices.Reverse(reversed)
+	if diff := cmp.Diff(all, aai.ClassesOf(reversed)); diff != "" {
+		t.Errorf("the order of nodes matters (-want +got):\n%s", diff)
+	}
+	if got := aai.ClassesOf(nil); len(got) != 0 {
+		t.Errorf("no nodes are %d classes", len(got))
+	}
+}
+
 // TestDocuments compares documents with golden files. Write them with -update.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
@@ -71,6 +106,7 @@ func TestDocuments(t *testing.T) {
 		"resources-core": {"an object without group, namespace and labels has empty ones", scheme.Resources(cluster)},
 		"servers":        {"a pod is a vserver with interfaces and addresses", scheme.Servers(instance())},
 		"network":        {"a network has subnets and a VLAN", []aai.Document{scheme.Network(network())}},
+		"flavors":        {"a class of nodes is a flavor with capabilities", scheme.Flavors(instance().Place, aai.ClassesOf(nodes()))},
 		"network-plain":  {"or neither", []aai.Document{scheme.Network(aai.Network{ID: "r1.x", Name: "x", Driver: "ovn", Place: aai.Place{Owner: "k8s", Region: "r1"}})}},
 	}
 	for name, tc := range cases {

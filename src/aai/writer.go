@@ -199,7 +199,7 @@ func (s *subject) decide(owner string, have map[string]any) {
 	case have != nil && s.want != nil:
 		s.changes = compare(owner, *s.want, have)
 	case have != nil:
-		s.changes = []change{remove(s.path, have)}
+		s.changes = removeAll(owner, s.path, have)
 	}
 	if len(s.changes) == 0 {
 		s.state = stateDone

@@ -147,3 +147,27 @@ func TestChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestFlavors writes flavors, whose capabilities A&AI does not delete with them.
+func TestFlavors(t *testing.T) {
+	t.Parallel()
+	v := newInventory(t, 0)
+	docs := scheme.Flavors(instance().Place, aai.ClassesOf(nodes()))
+	r := v.write(docs, nil, false)
+	if r = v.write(docs, r.Written, true); r.Transactions != 0 {
+		t.Error("nothing has changed, and something is written")
+	}
+	smaller := nodes()
+	smaller[0].Memory = 1 << 30
+	docs = scheme.Flavors(instance().Place, aai.ClassesOf(smaller))
+	v.requests()
+	r = v.write(docs, r.Written, false)
+	if diff := cmp.Diff([]string{"GET 0 200", "POST 2 201"}, v.requests()); diff != "" {
+		t.Errorf("a smaller node changes the flavor and one attribute (-want +got):\n%s", diff)
+	}
+	v.write(docs[:1], r.Written, false)
+	v.write(nil, r.Written, false)
+	if v.read(regionPath+"/flavors") != nil {
+		t.Error("flavors remain, which block the deletion of the region")
+	}
+}
