@@ -41,7 +41,7 @@ func TestRejected(t *testing.T) {
 			reason: "a rejection of former credentials says nothing about the present ones", world: func(w *world) { w.rotate("admin-2") },
 			act: func(reject func(string, string)) {
 				reject("edge-1", "admin-1")
-				time.Sleep(time.Hour / 2)
+				<-time.After(time.Hour / 2)
 				reject("edge-1", "admin-1")
 			}, reads: 1, has: "admin-2",
 		},
@@ -49,7 +49,7 @@ func TestRejected(t *testing.T) {
 			reason: "the new credentials are rejected, too", world: func(w *world) { w.rotate("admin-2") },
 			act: func(reject func(string, string)) {
 				reject("edge-1", "admin-1")
-				time.Sleep(time.Nanosecond)
+				<-time.After(time.Nanosecond)
 				reject("edge-1", "admin-2")
 			}, reads: 2, has: "admin-2",
 		},
@@ -58,7 +58,7 @@ func TestRejected(t *testing.T) {
 			act: func(reject func(string, string)) {
 				for range 10 * 60 { // 0, 1, 3, 7, 15, 31, 63 s, and then each minute: 123 to 543 s
 					reject("edge-1", "admin-1")
-					time.Sleep(time.Second)
+					<-time.After(time.Second)
 				}
 			}, reads: 15, has: "admin-1",
 		},
@@ -88,7 +88,7 @@ func TestRejected(t *testing.T) {
 				tc.act(func(region, of string) {
 					r.Rejected(region, as(of))
 				})
-				time.Sleep(20 * time.Second)
+				<-time.After(20 * time.Second)
 				end()
 				if w.reads != tc.reads {
 					t.Errorf("%s: the Secret was read %d times, want %d", tc.reason, w.reads, tc.reads)
