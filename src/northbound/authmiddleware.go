@@ -235,7 +235,7 @@ func (ar *auditedRequest) record(ctx context.Context, e nf.AuditEntry, c *call) 
 		e.Operation = c.begun
 	}
 	switch {
-	case ar.trail.Hidden() && e.Status == http.StatusNotFound:
+	case ar.trail.Hidden() && (e.Status == http.StatusNotFound || !c.failed): // a deletion of nothing succeeds
 		e.Outcome = nf.AuditHidden
 	case c.failed:
 		e.Outcome = c.kind.String()

@@ -248,17 +248,24 @@ func (ss subscriptions) update(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, shownSubscription(changed))
 }
 
+// remove succeeds if there is no such subscription or instance. ONAP's plugin fails
+// then. SO's adapter, which remembers subscriptions, could not delete an instance
+// any more that another client has deleted, and its objects stayed in A&AI.
 func (ss subscriptions) remove(w http.ResponseWriter, r *http.Request) error {
+	if err := nf.IgnoreNotFound(ss.unsubscribe(r)); err != nil {
+		return fail("Removing Status Subscription in DB", err)
+	}
+	return done(w, http.StatusAccepted)
+}
+
+func (ss subscriptions) unsubscribe(r *http.Request) error {
 	v, err := ss.vnfs.of(r)
 	if err != nil {
-		return fail(missing, err)
+		return err
 	}
 	store, err := ss.store.Change(r.Context(), v.Instance)
 	if err != nil {
-		return fail("Removing Status Subscription in DB", err)
+		return err
 	}
-	if err := store.Unsubscribe(r.Context(), v.id, mux.Vars(r)["subscription"]); err != nil {
-		return failSubscription("Removing Status Subscription in DB", missing, err)
-	}
-	return done(w, http.StatusAccepted)
+	return store.Unsubscribe(r.Context(), v.id, mux.Vars(r)["subscription"])
 }
