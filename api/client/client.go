@@ -730,6 +730,9 @@ type CloudRegionPatch struct {
 	// Labels Labels to set; null removes a label.
 	Labels nullable.Nullable[LabelsPatch] `json:"labels,omitempty"`
 
+	// Parent Says which cloud region has the Cluster of the region now, after a move of the objects of Cluster API. It is changed alone.
+	Parent *ParentPatch `json:"parent,omitempty"`
+
 	// Tenants Grants to set, by project; null removes all grants of the project.
 	Tenants nullable.Nullable[TenantsPatch] `json:"tenants,omitempty"`
 }
@@ -1428,6 +1431,11 @@ type ParentCluster struct {
 
 // ParentClusterCredentials As in the request.
 type ParentClusterCredentials string
+
+// ParentPatch Says which cloud region has the Cluster of the region now, after a move of the objects of Cluster API. It is changed alone.
+type ParentPatch struct {
+	CloudRegionID ID `json:"cloud_region_id"`
+}
 
 // Placement How the region was chosen. Present only if the request has a `placement`.
 type Placement struct {

@@ -12,5 +12,6 @@
 // its final credentials, or not at all. No error, log or message quotes a kubeconfig.
 //
 // The package does not decide when a region is registered or removed; the operations of
-// instances do. It does not create, change or delete a Cluster, and does not move one.
+// instances do. It does not create, change or delete a Cluster, and does not move one; it
+// is told of a move (Reparent).
 package clusterapi

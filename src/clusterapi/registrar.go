@@ -246,7 +246,10 @@ func again(err error) error {
 // request has registered. It calls held before each change. It is idempotent.
 func (r *Registrar) Deregister(ctx context.Context, held func(context.Context) error, p nf.Parent) error {
 	_, is, err := r.registered(ctx, p)
-	if err != nil && nf.KindOf(err) != nf.Exists {
+	switch {
+	case nf.KindOf(err) == nf.Exists: // the account may be that of the other request
+		return nil
+	case err != nil:
 		return err
 	}
 	if err := held(ctx); err != nil {

@@ -33,16 +33,10 @@ func (r *Registrar) secret(ctx context.Context, p nf.Parent) (nf.Secret, error) 
 	if err != nil {
 		return nil, err
 	}
-	var object map[string]any
-	for _, version := range versions {
-		if object, err = parent.Lookup(ctx, p.Ref(version)); err != nil {
-			return nil, err
-		}
-		if object != nil {
-			break
-		}
-	}
+	object, err := cluster(ctx, parent, p)
 	switch {
+	case err != nil:
+		return nil, err
 	case object == nil:
 		return nil, notYet(p, "does not exist")
 	case !initialized(object):
@@ -57,6 +51,17 @@ func (r *Registrar) secret(ctx context.Context, p nf.Parent) (nf.Secret, error) 
 		return nil, notYet(p, "has no Secret %s yet", ref.Name)
 	}
 	return valueOf(secret, "value", p)
+}
+
+// cluster returns the Cluster object; nil if the parent does not have it.
+func cluster(ctx context.Context, parent Reader, p nf.Parent) (map[string]any, error) {
+	for _, version := range versions {
+		object, err := parent.Lookup(ctx, p.Ref(version))
+		if err != nil || object != nil {
+			return object, err
+		}
+	}
+	return nil, nil
 }
 
 // initialized reports whether the first node of a control plane answers. In v1beta2, that

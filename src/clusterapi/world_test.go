@@ -31,6 +31,8 @@ type world struct {
 	users   []nf.Subject
 	away    bool // the cluster does not answer
 	reads   int  // of the Secret
+	ca      string
+	moved   *world // its parent is the region "other"
 
 	calls []string // that change something, in order
 	dies  int      // the number of the call that fails, from 1; 0: none
@@ -140,9 +142,6 @@ func (w *world) Put(_ context.Context, r outbox.Request) (outbox.Delivery, error
 	})
 }
 
-// parentOf reads the region with the Cluster.
-type parentOf struct{ w *world }
-
 func (w *world) DeadLetters(context.Context) ([]outbox.Delivery, error) {
 	return slices.Collect(maps.Values(w.dead)), nil
 }
@@ -164,6 +163,9 @@ func (w *world) Discard(_ context.Context, id string) error {
 	delete(w.dead, id)
 	return nil
 }
+
+// parentOf reads the region with the Cluster.
+type parentOf struct{ w *world }
 
 func (p parentOf) Lookup(_ context.Context, ref nf.Ref) (map[string]any, error) {
 	p.w.mu.Lock()
@@ -216,9 +218,14 @@ func (w *world) registrar(t *testing.T) *clusterapi.Registrar {
 	r, err := clusterapi.New(clusterapi.Config{
 		Regions: w, Outbox: w,
 		Parse: func(kubeconfig nf.Secret) (nf.Access, error) {
-			return nf.Access{Server: "https://internal", Certificate: kubeconfig, Key: kubeconfig, Kubeconfig: kubeconfig}, nil
+			return nf.Access{Server: "https://internal", CA: []byte(w.ca), Certificate: kubeconfig, Key: kubeconfig, Kubeconfig: kubeconfig}, nil
 		},
-		Open: func(context.Context, string, string) (clusterapi.Reader, error) { return parentOf{w}, nil },
+		Open: func(_ context.Context, region, _ string) (clusterapi.Reader, error) {
+			if w.moved != nil && region == "other" {
+				return parentOf{w.moved}, nil
+			}
+			return parentOf{w}, nil
+		},
 		Visit: func(_ nf.Access, use func(clusterapi.Workload) error) error {
 			if w.away {
 				return nf.E(nf.Unreachable, "reach", "the cluster", nil)

@@ -26,7 +26,8 @@ func documents() map[string]document {
 	hosts := func(field string) []string { return []string{field + ".state"} }
 	return map[string]document{
 		"CloudRegionCreate": {of: wire.RegionCreate{}},
-		"CloudRegionPatch":  {of: wire.RegionEdit{}},
+		"CloudRegionPatch":  {of: wire.RegionPatch{}},
+		"ParentPatch":       {of: wire.ParentPatch{}},
 		"PackageCreate":     {of: wire.PackageCreate{}},
 		"PackagePatch":      {of: wire.PackageEdit{}},
 		"VnfInstanceCreate": {wire.InstanceCreate{}, []string{"confirm"}},

@@ -23,6 +23,18 @@ type RegionEdit struct {
 	Kubeconfig  string               `json:"kubeconfig,omitempty"` // base64; replaces the access; empty: unchanged
 }
 
+// RegionPatch is a merge patch of a region. A parent is changed alone.
+type RegionPatch struct {
+	RegionEdit
+
+	Parent *ParentPatch `json:"parent,omitempty"`
+}
+
+// ParentPatch says which region has the Cluster of a region now.
+type ParentPatch struct {
+	Region string `json:"cloud_region_id"`
+}
+
 // RegionAccess says how to connect to a region, with one credential. It is never
 // part of a response. Certificates and keys are PEM.
 type RegionAccess struct {

@@ -203,7 +203,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Sites: access.NewSites(guarded, s.sites), SiteOperations: access.NewSiteOperations(guarded, s.sites.Operations()),
 		Networks: networks, NetworkOperations: access.NewSharedOperations(networks, s.networks.Operations()),
 		Volumes: volumes, VolumeOperations: access.NewSharedOperations(volumes, s.volumes.Operations()), VolumeStatus: s.binder.Status,
-		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Packages: guarded.Packages,
+		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Parents: access.NewParents(guarded, s.workloads), Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords(), s.workloads}),

@@ -42,6 +42,7 @@ type Config struct {
 	Drifts     Drifts     // default: instances have no drift
 	Conditions Conditions // default: the condition of regions is unknown
 	Surveys    Surveys    // default: the capabilities of regions are unsupported
+	Parents    Parents    // default: the parents of regions do not change
 	Audit      Audit      // default: no audit log
 	StoreAdmin StoreAdmin // default: no keys and no backups
 
@@ -120,7 +121,7 @@ func New(cfg Config) (*API, error) {
 	paths := operationPaths{heartbeat: cfg.Heartbeat, logger: cfg.Logger}
 	is := instances{store: cfg.Instances, inspector: cfg.Inspector, healths: cfg.Healths, drifts: cfg.Drifts, run: run}
 	return &API{
-		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, surveys: cfg.Surveys, logger: cfg.Logger},
+		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, surveys: cfg.Surveys, parents: cfg.Parents, logger: cfg.Logger},
 		packages:    packages{store: cfg.Packages, usage: cfg.Usage},
 		uploads:     uploads{store: cfg.Packages, charts: cfg.Charts, staging: cfg.Staging},
 		instances:   is,

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -52,12 +53,20 @@ type Surveys interface {
 	RegionCapabilities(ctx context.Context, id string, fresh bool) (nf.RegionCapabilities, error)
 }
 
+// Parents changes the parents of regions.
+type Parents interface {
+	// Reparent says that the Cluster of a region is in another region now. It returns
+	// nf.Conflict if it is not there.
+	Reparent(ctx context.Context, id, to string) (nf.Region, error)
+}
+
 // regions serves the registered cloud regions.
 type regions struct {
 	store      Regions
 	usage      Usage
 	conditions Conditions // nil: unknown
 	surveys    Surveys
+	parents    Parents // nil: they are not changed
 	logger     *slog.Logger
 }
 
@@ -179,6 +188,9 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if _, moves := change["parent"]; moves {
+		return rs.reparent(w, r, change)
+	}
 	changed, err := rs.store.UpdateRegion(r.Context(), mux.Vars(r)["cloud_region_id"], func(g *nf.Region) error {
 		edit, err := apply(change, wire.RegionEdit{
 			Owner: g.Owner, Description: g.Description, Labels: g.Labels, Namespace: g.DefaultNamespace, Plugins: g.Plugins, Interfaces: g.Interfaces, Tenants: g.Tenants,
@@ -198,6 +210,22 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	})
 	ctx := r.Context()
+	return respond(w, changed, err, func(g nf.Region) wire.Region { return rs.show(ctx, g) })
+}
+
+// reparent changes the parent of a region, and nothing else.
+func (rs regions) reparent(w http.ResponseWriter, r *http.Request, change patch) error {
+	ctx, id := r.Context(), mux.Vars(r)["cloud_region_id"]
+	edit, err := apply(change, wire.RegionPatch{})
+	switch {
+	case err != nil:
+		return err
+	case len(change) > 1 || edit.Parent == nil:
+		return nf.E(nf.Invalid, "update", "cloud region "+id, nf.Violations{{Field: "parent", Message: "is changed alone, and not removed"}})
+	case rs.parents == nil:
+		return nf.E(nf.Unsupported, "update", "cloud region "+id, errors.New("this service makes no cloud regions of clusters"))
+	}
+	changed, err := rs.parents.Reparent(ctx, id, edit.Parent.Region)
 	return respond(w, changed, err, func(g nf.Region) wire.Region { return rs.show(ctx, g) })
 }
 

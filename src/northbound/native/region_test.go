@@ -276,6 +276,19 @@ func TestRegions(t *testing.T) {
 			reason: "plain JSON is taken for a merge patch", request: "PATCH /v1/cloud_regions/east", header: []string{asJSON},
 			body: `{"cloud_owner": "other"}`, status: 200, want: `{"cloud_owner": "other", "description": "first", "...": ""}`,
 		},
+		"PatchParent": {
+			reason: "its Cluster is in another region now", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			body: `{"parent": {"cloud_region_id": "west"}}`, status: 200, asked: "reparent east to west",
+			want: `{"cloud_region_id": "east", "parent": {"cloud_region_id": "west", "namespace": "clusters", "cluster": "edge", "credentials": "service_account"}, "...": ""}`,
+		},
+		"PatchParentAndMore": {
+			reason: "a parent is changed alone", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			body: `{"parent": {"cloud_region_id": "west"}, "description": "moved"}`, status: 400, want: problem("invalid", `"errors": [{"field": "parent", "message": "is changed alone, and not removed"}]`),
+		},
+		"PatchParentRefused": {
+			reason: "the new parent does not have the Cluster", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			arrange: failing("Reparent", nf.E(nf.Conflict, "update", "cloud region east", nil)), body: `{"parent": {"cloud_region_id": "west"}}`, status: 409, want: problem("conflict"),
+		},
 		"PatchBadBase64": {
 			reason: "the edit refuses too", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
 			body: `{"kubeconfig": "!"}`, status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "is not base64"}]`),

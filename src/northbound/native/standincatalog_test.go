@@ -30,6 +30,13 @@ func (s *standIn) RegionsFrom(_ context.Context, c nf.Cursor) iter.Seq2[nf.Regio
 	return from(c, all, func(r nf.Region) string { return r.ID }, s.fail["Regions"])
 }
 
+func (s *standIn) Reparent(_ context.Context, id, to string) (nf.Region, error) {
+	s.ask("reparent " + id + " to " + to)
+	moved := s.region
+	moved.Parent = &nf.Parent{Region: to, Workload: nf.WorkloadCluster{Namespace: "clusters", Cluster: "edge"}}
+	return moved, s.fail["Reparent"]
+}
+
 func (s *standIn) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
 	if _, err := s.Region(ctx, id); err != nil {
 		return nf.Region{}, err

@@ -116,14 +116,17 @@ before it registers the region.`,
 
 func regionUpdate(s *session) *cobra.Command {
 	f := regionFlags{labels: labelsFlag{removable: true}, plugins: pluginsFlag{removable: true}, interfaces: labelsFlag{removable: true}}
+	parent := ""
 	cmd := &cobra.Command{
 		Use:               "update NAME",
 		Short:             "Update a region",
-		Long:              "Update a region's labels, description or credentials. --label key- removes a label, --cni\nplugin- a declared CNI plugin, and --interface name- the name of an interface.",
+		Long:              "Update a region's labels, description or credentials. --label key- removes a label, --cni\nplugin- a declared CNI plugin, and --interface name- the name of an interface. --parent says\nwhich region has the Cluster of the region after a move (clusterctl move).",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(regions(), false),
 	}
 	f.define(cmd)
+	cmd.Flags().StringVar(&parent, "parent", "", "cloud region that has the region's Cluster now; changed alone")
+	completeFlag(cmd, "parent", s.ids(regions(), false))
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		access, kubeconfig, err := f.connection(s.in)
 		if err != nil {
@@ -140,13 +143,14 @@ func regionUpdate(s *session) *cobra.Command {
 			{f.labels.labels != nil, "labels", f.labels.labels},
 			{f.plugins.all != nil, "cni_plugins", f.plugins.all}, {f.interfaces.labels != nil, "interfaces", f.interfaces.labels},
 			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig},
+			{parent != "", "parent", wire.ParentPatch{Region: parent}},
 		} {
 			if field.given {
 				body[field.name] = field.value
 			}
 		}
 		if len(body) == 0 {
-			return usagef("nothing to change: give --label, --cni, --interface, --description, --default-namespace, --kubeconfig or --access")
+			return usagef("nothing to change: give --label, --cni, --interface, --description, --default-namespace, --kubeconfig, --access or --parent")
 		}
 		r := ask(api.NewUpdateCloudRegionRequestWithBody(root, args[0], mergePatch, nil))
 		a, err := c.send(ctx, r, body)

@@ -104,6 +104,11 @@ func TestRegion(t *testing.T) {
 			args:    []string{"region", "update", "east", "--cni", "macvlan", "--cni", "dhcp=false", "--cni", "ptp-"},
 			replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}},
 		},
+		"region-update-parent": {
+			reason:  "its Cluster is in another region now",
+			args:    []string{"region", "update", "east", "--parent", "west"},
+			replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}},
+		},
 		"region-cni-wrong": {
 			reason: "a plugin is there or absent", args: []string{"region", "update", "east", "--cni", "macvlan=perhaps"},
 		},
