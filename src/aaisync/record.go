@@ -50,40 +50,63 @@ type record struct {
 	Parked   map[string]string `json:"parked,omitempty"`
 	Retry    time.Time         `json:"retry,omitzero"`
 	Verified time.Time         `json:"verified,omitzero"` // when it was last compared with A&AI
-	Asked    int               `json:"asked,omitempty"`   // requests to compare it
 	Written  aai.Written       `json:"written,omitempty"`
 }
 
-func (r record) state(version string) State {
-	s := State{Since: r.Since, Reason: r.Reason, Missing: r.Missing, Parked: r.Parked, Objects: r.Written, Retry: r.Retry}
+// request asks for a comparison of a subject with A&AI.
+type request struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+}
+
+// mark is the part of a record that the replica that writes keeps in memory.
+type mark struct {
+	tried     string
+	condition Condition // of that version
+	retry     time.Time
+	verified  time.Time
+}
+
+func (r record) mark() mark {
+	m := mark{tried: r.Tried, condition: Dirty, retry: r.Retry, verified: r.Verified}
 	switch {
-	case r.Tried != version:
-		s.Condition = Dirty
 	case r.Clean:
-		s.Condition = Clean
+		m.condition = Clean
 	case len(r.Missing) > 0:
-		s.Condition = Waiting
+		m.condition = Waiting
 	case len(r.Parked) > 0:
-		s.Condition = Parked
-	default:
-		s.Condition = Dirty
+		m.condition = Parked
 	}
-	return s
+	return m
+}
+
+// of returns the condition of a version.
+func (m mark) of(version string) Condition {
+	if m.tried != version {
+		return Dirty
+	}
+	return m.condition
 }
 
 // due reports whether a subject is to be written now, and whether A&AI is to be read
 // even if nothing has changed.
-func (r record) due(version string, now time.Time, every time.Duration) (due, verify bool) {
+func (m mark) due(version string, now time.Time, every time.Duration) (due, verify bool) {
 	switch {
-	case r.Tried != version:
+	case m.tried != version:
 		return true, false
-	case now.Before(r.Retry):
+	case now.Before(m.retry):
 		return false, false
-	case !r.Retry.IsZero():
+	case !m.retry.IsZero():
 		return true, false
 	}
-	verify = !now.Before(r.Verified.Add(every))
+	verify = !now.Before(m.verified.Add(every))
 	return verify, verify
+}
+
+func (r record) state(version string) State {
+	return State{
+		Condition: r.mark().of(version), Since: r.Since, Reason: r.Reason, Missing: r.Missing, Parked: r.Parked, Objects: r.Written, Retry: r.Retry,
+	}
 }
 
 // conclude records the result of writing a version.

@@ -77,6 +77,7 @@ func (c *Config) complete() error {
 type Keeper struct {
 	cfg      Config
 	records  store.Table[record]
+	requests store.Table[request]
 	leaders  store.Table[leader]
 	replicas *lease.Group
 	wakeCh   delay.Signal
@@ -84,6 +85,7 @@ type Keeper struct {
 	mu     sync.Mutex
 	denied time.Time // until when nothing is sent, because A&AI denies everything
 	counts map[Condition]int
+	marks  map[string]mark // by subject, while this replica writes
 
 	strays time.Time // when to look for them next; only work uses it
 }
@@ -96,6 +98,7 @@ func New(cfg Config) (*Keeper, error) {
 	return &Keeper{
 		cfg: cfg, wakeCh: delay.NewSignal(), counts: map[Condition]int{},
 		records:  store.NewTable[record](cfg.KV, "aai/subjects/", "record of A&AI"),
+		requests: store.NewTable[request](cfg.KV, "aai/requests/", "request to compare A&AI"),
 		leaders:  store.NewTable[leader](cfg.KV, "aai/leader/", "writer of A&AI"),
 		replicas: lease.NewGroup(cfg.KV, "aai/replicas/", "replica that writes A&AI", cfg.Lease, cfg.Clock),
 	}, nil
@@ -108,15 +111,14 @@ func (k *Keeper) Wake() { k.wakeCh.Send() }
 // Refresh has a subject compared with A&AI again, even if nothing has changed. It
 // returns nf.NotFound if A&AI has, and is to have, nothing of it.
 func (k *Keeper) Refresh(ctx context.Context, id string) error {
-	_, err := k.records.Update(ctx, id, func(r *record) error {
-		r.Asked++
-		r.Retry, r.Verified = time.Time{}, time.Time{}
-		return nil
-	})
-	if err == nil {
-		k.Wake()
+	if _, err := k.records.Get(ctx, id); err != nil {
+		return err
 	}
-	return err
+	if err := k.requests.Put(ctx, id, request{ID: id, At: k.cfg.Clock().UTC()}); err != nil {
+		return err
+	}
+	k.Wake()
+	return nil
 }
 
 // State returns what is known of a subject in A&AI. Version is its present one, and

@@ -164,6 +164,17 @@ func TestParked(t *testing.T) {
 		if got := w.state(k, "a", "1"); got.Condition != aaisync.Clean {
 			t.Errorf("a comparison was asked for, and the subject is still parked: %+v", got)
 		}
+		if n := w.rows("aai/requests/"); n != 0 {
+			t.Errorf("%d requests for a comparison remain", n)
+		}
+		if err := k.Refresh(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		w.facts.set("b", "")
+		pass(time.Minute)
+		if n := w.rows("aai/requests/"); n != 0 {
+			t.Errorf("%d requests for a comparison of a removed subject remain", n)
+		}
 		if err := k.Refresh(t.Context(), "c"); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("got %v for an unknown subject", err)
 		}
@@ -269,6 +280,54 @@ func TestReplicas(t *testing.T) {
 		pass(time.Minute)
 		if diff := cmp.Diff([]string{"1", "2"}, w.names()); diff != "" || len(second.Counts()) == 0 {
 			t.Errorf("the other replica takes over (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestBlockedDeletion removes a subject whose object A&AI does not delete.
+func TestBlockedDeletion(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		k := w.keeper()
+		stop := w.run(k)
+		defer stop()
+		w.facts.set("a", "1")
+		pass(time.Minute)
+		w.simulator.Script(simulator.Fault{Path: bulkPath, Code: 6110, Times: -1})
+		w.facts.set("a", "")
+		pass(time.Minute)
+		if got := w.state(k, "a", ""); got.Condition != aaisync.Parked || k.Counts()[aaisync.Parked] != 1 {
+			t.Errorf("the record must remain, and tell why: %+v, %v", got, k.Counts())
+		}
+		w.requests()
+		pass(30 * time.Minute)
+		if n, _ := w.requests(); n != 0 {
+			t.Errorf("nothing changes, and there are %d requests", n)
+		}
+		w.simulator.Repair()
+		pass(time.Hour)
+		if got := w.names(); got != nil || w.rows("aai/subjects/") != 0 {
+			t.Errorf("A&AI still has %q", got)
+		}
+	})
+}
+
+// TestTakeover has another replica write what the first one has written.
+func TestTakeover(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		stop := w.run(w.keeper())
+		w.facts.set("a", "1")
+		w.facts.set("b", "1")
+		pass(time.Minute)
+		stop()
+		w.requests()
+		w.facts.set("b", "2")
+		stop = w.run(w.keeper())
+		defer stop()
+		pass(time.Minute)
+		if n, transactions := w.requests(); n != 2 || transactions != 1 {
+			t.Errorf("%d requests and %d transactions for one change", n, transactions)
 		}
 	})
 }

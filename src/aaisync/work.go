@@ -18,6 +18,7 @@ type job struct {
 	id      string
 	version string // when it was read
 	verify  bool
+	asked   *request // nil: nobody has asked for it
 }
 
 // scan is what one reading of all subjects and records has found.
@@ -29,9 +30,14 @@ type scan struct {
 
 // work writes subjects when they are due, until the context ends.
 func (k *Keeper) work(ctx context.Context) {
+	isLoaded := false
 	for ctx.Err() == nil {
+		var s scan
 		now := k.cfg.Clock()
-		s, err := k.scan(ctx, now)
+		err := k.load(ctx, &isLoaded)
+		if err == nil {
+			s, err = k.scan(ctx, now)
+		}
 		if err == nil {
 			k.writeAll(ctx, s.jobs)
 			err = k.removeStrays(ctx, s, now)
@@ -43,6 +49,35 @@ func (k *Keeper) work(ctx context.Context) {
 	}
 }
 
+// load reads the records once: while this replica writes, no other one changes them.
+func (k *Keeper) load(ctx context.Context, isLoaded *bool) error {
+	if *isLoaded {
+		return nil
+	}
+	marks := make(map[string]mark)
+	for r, err := range k.records.All(ctx, "") {
+		if err != nil {
+			return err
+		}
+		marks[r.ID] = r.mark()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.marks, *isLoaded = marks, true
+	return nil
+}
+
+// setMark remembers the mark of a subject; nil: it has none.
+func (k *Keeper) setMark(id string, m *mark) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m == nil {
+		delete(k.marks, id)
+		return
+	}
+	k.marks[id] = *m
+}
+
 // pause returns the time until the next reading.
 func (k *Keeper) pause(s scan) time.Duration {
 	pause := k.cfg.Scan
@@ -52,44 +87,70 @@ func (k *Keeper) pause(s scan) time.Duration {
 	return max(pause, firstPause) // a subject that changes all the time must not occupy the store
 }
 
-// scan reads all subjects and records.
+// scan compares all subjects with their marks.
 func (k *Keeper) scan(ctx context.Context, now time.Time) (scan, error) {
 	s := scan{places: map[aai.Place]bool{}}
-	records, err := k.records.List(ctx, "")
+	asked, err := k.asked(ctx)
 	if err != nil {
 		return s, err
 	}
-	byID := make(map[string]record, len(records))
-	for _, r := range records {
-		byID[r.ID] = r
-	}
+	k.mu.Lock()
+	marks := maps.Clone(k.marks)
+	k.mu.Unlock()
 	counts := map[Condition]int{Clean: 0, Dirty: 0, Waiting: 0, Parked: 0}
 	for subject, err := range k.cfg.Source.Subjects(ctx) {
 		if err != nil {
 			return s, err
 		}
 		s.places[subject.Place] = true
-		r := byID[subject.ID]
-		delete(byID, subject.ID)
-		counts[r.state(subject.Version).Condition]++
-		if due, verify := r.due(subject.Version, now, k.cfg.Verify); due {
-			s.jobs = append(s.jobs, job{subject.ID, subject.Version, verify})
-		} else {
-			s.wait(r.Retry)
-		}
+		m := marks[subject.ID]
+		delete(marks, subject.ID)
+		counts[m.of(subject.Version)]++
+		s.add(job{id: subject.ID, version: subject.Version, asked: asked[subject.ID]}, m, now, k.cfg.Verify)
 	}
-	for id, r := range byID {
-		counts[r.state(unknownVersion).Condition]++
-		if now.Before(r.Retry) {
-			s.wait(r.Retry)
-			continue
-		}
-		s.jobs = append(s.jobs, job{id: id})
+	for id, m := range marks {
+		counts[m.of(unknownVersion)]++
+		s.add(job{id: id, version: unknownVersion, asked: asked[id]}, m, now, k.cfg.Verify)
 	}
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.counts = counts
-	return s, nil
+	k.mu.Unlock()
+	return s, k.forget(ctx, asked, s.jobs)
+}
+
+// forget deletes requests for a comparison of subjects that have gone.
+func (k *Keeper) forget(ctx context.Context, asked map[string]*request, jobs []job) error {
+	for _, j := range jobs {
+		delete(asked, j.id)
+	}
+	for id := range asked {
+		if err := nf.IgnoreNotFound(k.requests.Delete(ctx, id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asked returns the subjects of which a comparison was asked for.
+func (k *Keeper) asked(ctx context.Context) (map[string]*request, error) {
+	out := make(map[string]*request)
+	for r, err := range k.requests.All(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		out[r.ID] = &r
+	}
+	return out, nil
+}
+
+// add adds the job of a subject if it is due, or remembers when it is.
+func (s *scan) add(j job, m mark, now time.Time, every time.Duration) {
+	due, verify := m.due(j.version, now, every)
+	if j.verify = verify || j.asked != nil; due || j.verify {
+		s.jobs = append(s.jobs, j)
+		return
+	}
+	s.wait(m.retry)
 }
 
 // wait takes note of a time at which a subject is due.
@@ -160,19 +221,34 @@ func (k *Keeper) write(ctx context.Context, j job) error {
 		k.deny(now.Add(deniedPause))
 	}
 	if isGone && failure == nil && len(report.Written) == 0 {
-		return nf.IgnoreNotFound(k.records.Delete(ctx, j.id))
+		if err := nf.IgnoreNotFound(k.records.Delete(ctx, j.id)); err != nil {
+			return err
+		}
+		k.setMark(j.id, nil)
+		return k.answer(ctx, j)
 	}
 	after, err := k.records.Update(ctx, j.id, func(r *record) error {
-		if j.verify && r.Asked == read.Asked {
-			r.Verified = now // otherwise, another comparison was asked for meanwhile
+		if j.verify {
+			r.Verified = now
 		}
 		r.conclude(version, report, failure, now)
 		return nil
 	})
-	if err == nil {
-		k.report(ctx, after)
+	if err != nil {
+		return err
 	}
-	return err
+	m := after.mark()
+	k.setMark(j.id, &m)
+	k.report(ctx, after)
+	return k.answer(ctx, j)
+}
+
+// answer deletes the request for a comparison, unless there is a newer one.
+func (k *Keeper) answer(ctx context.Context, j job) error {
+	if j.asked == nil {
+		return nil
+	}
+	return k.requests.DeleteWhere(ctx, j.id, func(r request) bool { return r.At.Equal(j.asked.At) })
 }
 
 // report logs the first of several failures of a subject.
@@ -193,7 +269,8 @@ func (k *Keeper) report(ctx context.Context, r record) {
 func (k *Keeper) intend(ctx context.Context, id string, docs []aai.Document) (record, error) {
 	read, err := k.records.Get(ctx, id)
 	if nf.KindOf(err) == nf.NotFound {
-		read = record{ID: id, Verified: k.cfg.Clock()}
+		now := k.cfg.Clock()
+		read = record{ID: id, Verified: now, Retry: now} // after a crash, it is due even if its subject is gone
 		intended := read
 		intended.Written = read.Written.Intend(docs)
 		return read, k.records.Insert(ctx, id, intended)

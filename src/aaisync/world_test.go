@@ -146,6 +146,7 @@ func (w *world) keeper() *aaisync.Keeper {
 	}
 	k, err := aaisync.New(aaisync.Config{
 		KV: w.kv, Source: w.facts, Target: aai.NewWriter(client, "k8splugin", 0), Logger: slog.New(slog.DiscardHandler),
+		Lease: time.Minute,
 		NewID: func() string { return fmt.Sprint("replica-", w.ids.Add(1)) },
 	})
 	if err != nil {
