@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
@@ -36,6 +38,7 @@ type ClientConfig struct {
 	Credentials func() (user, password string, err error)
 	Transport   http.RoundTripper
 	NewID       func() string // creates the ids of requests
+	Rate        float64       // requests per second; no limit by default
 	Clock       func() time.Time
 }
 
@@ -63,6 +66,7 @@ type Client struct {
 	cfg     ClientConfig
 	http    http.Client
 	breaker *breaker.Breaker
+	rate    *rate.Limiter
 }
 
 // NewClient returns a client. It sends nothing.
@@ -70,8 +74,12 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+	limit := rate.Inf
+	if cfg.Rate > 0 {
+		limit = rate.Limit(cfg.Rate)
+	}
 	return &Client{
-		cfg: cfg,
+		cfg: cfg, rate: rate.NewLimiter(limit, 1),
 		http: http.Client{Transport: cfg.Transport, Timeout: requestTime, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // it would carry the credentials to another host
 		}},
@@ -154,6 +162,9 @@ func (c *Client) transact(ctx context.Context, changes []change) error {
 func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	req, err := c.request(ctx, method, path, body)
 	if err != nil {
+		return nil, fmt.Errorf("cannot send %s %s to A&AI: %w", method, path, err)
+	}
+	if err := c.rate.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("cannot send %s %s to A&AI: %w", method, path, err)
 	}
 	ticket, err := c.breaker.Admit(true)

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,11 +132,12 @@ func TestResponses(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1, 0)
-	sent := 0
+	sent, leave := 0, func() {}
 	cfg := complete()
 	cfg.Clock = func() time.Time { return now }
 	cfg.Transport = transport(func(*http.Request) (*http.Response, error) {
 		sent++
+		leave()
 		return nil, errors.New("no")
 	})
 	c, err := NewClient(cfg)
@@ -155,16 +157,47 @@ func TestBreaker(t *testing.T) {
 	if sent != failures+1 {
 		t.Errorf("%d requests were sent, want one more as a probe", sent)
 	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	now = now.Add(time.Hour)
 	for range 20 {
-		now = now.Add(time.Second)
-		_, _ = c.get(ended, "/x")
+		var ctx context.Context
+		ctx, leave = context.WithCancel(t.Context())
+		now = now.Add(time.Hour)
+		_, _ = c.get(ctx, "/x")
 	}
-	if sent != failures+21 {
-		t.Errorf("%d requests were sent; a caller that ends them tells nothing of A&AI", sent)
+	leave = func() {}
+	now = now.Add(2 * time.Second) // the pause after the first failed probe
+	if _, _ = c.get(t.Context(), "/x"); sent != failures+22 {
+		t.Errorf("%d requests were sent, want %d; a caller that leaves tells nothing of A&AI", sent, failures+22)
 	}
+}
+
+// TestRate sends more requests than the rate permits.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cfg := complete()
+		cfg.Rate = 5
+		cfg.Transport = transport(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody}, nil
+		})
+		c, err := NewClient(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for range 11 {
+			if _, err := c.get(t.Context(), "/x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("11 requests at 5 per second took %v, want 2s", took)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if _, err := c.get(ended, "/x"); err == nil {
+			t.Error("a caller that has left does not wait")
+		}
+	})
 }
 
 // transport is a function that sends requests.
