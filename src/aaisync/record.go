@@ -13,6 +13,7 @@ const (
 	firstWait      = 30 * time.Second // for an object of others
 	longestWait    = 15 * time.Minute
 	deniedPause    = 5 * time.Minute
+	gonePause      = 500 * time.Millisecond // between readings of a record that is to go
 	unknownVersion = ""
 )
 

@@ -121,6 +121,20 @@ func (k *Keeper) Refresh(ctx context.Context, id string) error {
 	return nil
 }
 
+// Gone waits until A&AI has no object of a removed subject, or until the context ends,
+// and reports which. So SO can delete a VNF right after its instance: an edge to an
+// object of ours would change the version of the VNF under its hands.
+func (k *Keeper) Gone(ctx context.Context, id string) bool {
+	k.Wake()
+	for {
+		_, err := k.records.Get(ctx, id)
+		if nf.KindOf(err) == nf.NotFound || ctx.Err() != nil {
+			return ctx.Err() == nil
+		}
+		delay.For(ctx, gonePause, nil)
+	}
+}
+
 // State returns what is known of a subject in A&AI. Version is its present one, and
 // empty if it does not exist.
 func (k *Keeper) State(ctx context.Context, id, version string) (State, error) {

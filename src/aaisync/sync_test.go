@@ -2,14 +2,12 @@ package aaisync_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/multicloud-k8s/k8splugin/src/aai"
 	"github.com/multicloud-k8s/k8splugin/src/aaisync"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/aai"
@@ -68,7 +66,7 @@ func TestLifeOfASubject(t *testing.T) {
 		if got := w.names(); got != nil || w.rows("aai/subjects/") != 0 {
 			t.Errorf("a removed subject leaves %q, and %d records", got, w.rows("aai/subjects/"))
 		}
-		if _, err := k.State(t.Context(), "a", ""); nf.KindOf(err) != nf.NotFound {
+		if _, err := k.State(w.Context(), "a", ""); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("got %v for a subject of which nothing is left", err)
 		}
 	})
@@ -157,7 +155,7 @@ func TestParked(t *testing.T) {
 			t.Errorf("nothing changes, and there are %d requests", n)
 		}
 		w.as("PATCH", resourcePath+"/a", `{"data-owner":"k8splugin"}`)
-		if err := k.Refresh(t.Context(), "a"); err != nil {
+		if err := k.Refresh(w.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		pass(5 * time.Second)
@@ -167,7 +165,7 @@ func TestParked(t *testing.T) {
 		if n := w.rows("aai/requests/"); n != 0 {
 			t.Errorf("%d requests for a comparison remain", n)
 		}
-		if err := k.Refresh(t.Context(), "b"); err != nil {
+		if err := k.Refresh(w.Context(), "b"); err != nil {
 			t.Fatal(err)
 		}
 		w.facts.set("b", "")
@@ -175,7 +173,7 @@ func TestParked(t *testing.T) {
 		if n := w.rows("aai/requests/"); n != 0 {
 			t.Errorf("%d requests for a comparison of a removed subject remain", n)
 		}
-		if err := k.Refresh(t.Context(), "c"); nf.KindOf(err) != nf.NotFound {
+		if err := k.Refresh(w.Context(), "c"); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("got %v for an unknown subject", err)
 		}
 	})
@@ -257,118 +255,6 @@ func TestUnreadableSubject(t *testing.T) {
 		pass(6 * time.Minute)
 		if diff := cmp.Diff([]string{"1", "2"}, w.names()); diff != "" {
 			t.Errorf("the region is back (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// TestReplicas stops the replica that writes.
-func TestReplicas(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		first, second := w.keeper(), w.keeper()
-		stopFirst := w.run(first)
-		pass(20 * time.Second)
-		stopSecond := w.run(second)
-		defer stopSecond()
-		w.facts.set("a", "1")
-		pass(time.Minute)
-		if len(first.Counts()) == 0 || len(second.Counts()) != 0 {
-			t.Errorf("one replica writes: %v, %v", first.Counts(), second.Counts())
-		}
-		stopFirst()
-		w.facts.set("b", "2")
-		pass(time.Minute)
-		if diff := cmp.Diff([]string{"1", "2"}, w.names()); diff != "" || len(second.Counts()) == 0 {
-			t.Errorf("the other replica takes over (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// TestBlockedDeletion removes a subject whose object A&AI does not delete.
-func TestBlockedDeletion(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		k := w.keeper()
-		stop := w.run(k)
-		defer stop()
-		w.facts.set("a", "1")
-		pass(time.Minute)
-		w.simulator.Script(simulator.Fault{Path: bulkPath, Code: 6110, Times: -1})
-		w.facts.set("a", "")
-		pass(time.Minute)
-		if got := w.state(k, "a", ""); got.Condition != aaisync.Parked || k.Counts()[aaisync.Parked] != 1 {
-			t.Errorf("the record must remain, and tell why: %+v, %v", got, k.Counts())
-		}
-		w.requests()
-		pass(30 * time.Minute)
-		if n, _ := w.requests(); n != 0 {
-			t.Errorf("nothing changes, and there are %d requests", n)
-		}
-		w.simulator.Repair()
-		pass(time.Hour)
-		if got := w.names(); got != nil || w.rows("aai/subjects/") != 0 {
-			t.Errorf("A&AI still has %q", got)
-		}
-	})
-}
-
-// TestTakeover has another replica write what the first one has written.
-func TestTakeover(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		stop := w.run(w.keeper())
-		w.facts.set("a", "1")
-		w.facts.set("b", "1")
-		pass(time.Minute)
-		stop()
-		w.requests()
-		w.facts.set("b", "2")
-		stop = w.run(w.keeper())
-		defer stop()
-		pass(time.Minute)
-		if n, transactions := w.requests(); n != 2 || transactions != 1 {
-			t.Errorf("%d requests and %d transactions for one change", n, transactions)
-		}
-	})
-}
-
-// TestCrash ends a replica between a change in A&AI and its record.
-func TestCrash(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		var stop func()
-		crash := make(chan struct{})
-		w.simulator.Script(simulator.Fault{Method: http.MethodPost, Path: bulkPath, Cut: true, Before: func() { close(crash) }})
-		stop = w.run(w.keeper())
-		w.facts.set("a", "1")
-		<-crash
-		stop()
-		w.facts.set("a", "") // while no replica runs
-		if len(w.names()) != 1 {
-			t.Fatal("the change was made, and nobody knows")
-		}
-		stop = w.run(w.keeper())
-		defer stop()
-		pass(time.Minute)
-		if got := w.names(); got != nil || w.rows("aai/subjects/") != 0 {
-			t.Errorf("A&AI still has %q", got)
-		}
-	})
-}
-
-// TestDirtyWhileAway checks that a record says that it names objects of unknown state.
-func TestDirtyWhileAway(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) {
-		k := w.keeper()
-		stop := w.run(k)
-		defer stop()
-		w.simulator.Script(simulator.Fault{Status: 503, Times: -1})
-		w.facts.set("a", "1")
-		pass(time.Minute)
-		got := w.state(k, "a", "1")
-		if diff := cmp.Diff(aai.Written{resourcePath + "/a": ""}, got.Objects); diff != "" || got.Condition != aaisync.Dirty || got.Reason == "" {
-			t.Errorf("got %+v", got)
 		}
 	})
 }
