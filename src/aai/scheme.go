@@ -24,7 +24,7 @@ const (
 
 // Scheme determines the documents of the service's instances and networks.
 type Scheme struct {
-	Owner string // data-owner of all objects
+	Owner string // data-owner of all objects; another one for each service that writes to one A&AI
 	URL   string // of the service, without a slash at the end
 }
 
