@@ -93,13 +93,13 @@ func (s *streamSet) addHealth(targets []target, changes []nf.Change) {
 			continue
 		}
 		below := []*stream{s.add(podKind.in(t.ref.Namespace), mine)}
+		s.add(eventKind.in(t.ref.Namespace), query{fields: relevantEvents})
 		if runs(t.kind.GroupKind()) == "Deployment" {
 			below = append(below, s.add(replicaSetKind.in(t.ref.Namespace), mine))
 		}
 		for _, one := range below {
 			one.aside = one.aside && len(changes[i].Former) == 0
 		}
-		s.add(eventKind.in(t.ref.Namespace), query{fields: relevantEvents})
 	}
 }
 
