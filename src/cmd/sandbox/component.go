@@ -39,7 +39,7 @@ func (p *plane) apiServer() component {
 	return component{
 		name:    "kube-apiserver",
 		healthy: p.apiURL() + "/readyz",
-		args: []string{
+		args: append([]string{
 			"--etcd-servers=" + p.url("http", p.ports.etcd),
 			"--bind-address=" + p.bindAddress(), "--advertise-address=" + p.address(), "--secure-port=" + p.ports.api,
 			"--endpoint-reconciler-type=none", // the kubernetes Service must not point to loopback
@@ -50,17 +50,27 @@ func (p *plane) apiServer() component {
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file=" + keys.accountPub, "--service-account-signing-key-file=" + keys.accountKey,
 			"--service-cluster-ip-range=" + serviceRange, "--allow-privileged=true",
-			// APIs and webhooks that pods serve are reached at the pods: there is no kube-proxy.
-			"--enable-aggregator-routing=true",
-			"--proxy-client-cert-file=" + keys.client, "--proxy-client-key-file=" + keys.clientKey,
-			"--requestheader-client-ca-file=" + keys.caCert, "--requestheader-allowed-names=" + clientName,
-			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--audit-policy-file=" + p.file("audit.yaml"), "--audit-log-path=" + p.file("log/audit.log"),
 			"--audit-log-maxsize=500", "--audit-log-maxbackup=1",
 			// A sandbox has one user with many parallel requests.
 			"--enable-priority-and-fairness=false",
 			"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
-		},
+		}, p.aggregation()...),
+	}
+}
+
+// aggregation returns the arguments by which the API server reaches the APIs and the
+// webhooks that pods serve. It calls the pods themselves: there is no kube-proxy.
+func (p *plane) aggregation() []string {
+	if p.options.hosts == 0 {
+		return nil // simulated pods serve nothing
+	}
+	keys := pkiIn(p.options.dir)
+	return []string{
+		"--enable-aggregator-routing=true",
+		"--proxy-client-cert-file=" + keys.client, "--proxy-client-key-file=" + keys.clientKey,
+		"--requestheader-client-ca-file=" + keys.caCert, "--requestheader-allowed-names=" + clientName,
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 	}
 }
 
