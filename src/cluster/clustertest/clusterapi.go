@@ -1,16 +1,10 @@
 package clustertest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,62 +18,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ClusterAPI makes the sandbox serve the kinds of Cluster API, and of its providers for
-// Docker and OpenStack, with the CustomResourceDefinitions of their modules. The folder is
-// that of the module tools/clusterapi. Other tests may need them, so they stay.
-func ClusterAPI(t testing.TB, folder string) {
-	t.Helper()
-	for _, dir := range ClusterModules(t, folder) {
-		for _, pattern := range []string{"config/crd/bases/*.yaml", "*/config/crd/bases/*.yaml", "*/*/config/crd/bases/*.yaml"} {
-			files, err := filepath.Glob(filepath.Join(dir, pattern))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, file := range files {
-				text, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if strings.Contains(string(text), "kind: CustomResourceDefinition") {
-					Serve(t, string(text))
-				}
-			}
-		}
-	}
-}
-
-// ClusterModules returns the folders of the modules of Cluster API and its providers, by
-// their paths.
-func ClusterModules(t testing.TB, folder string) map[string]string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json",
-		"sigs.k8s.io/cluster-api", "sigs.k8s.io/cluster-api/test", "sigs.k8s.io/cluster-api-provider-openstack")
-	cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("the definitions cannot be had: %v\n%s", err, out)
-	}
-	dirs := map[string]string{}
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var m struct{ Path, Dir string }
-		if err := d.Decode(&m); errors.Is(err, io.EOF) {
-			return dirs
-		} else if err != nil || m.Dir == "" {
-			t.Fatalf("module %s: %v", m.Path, err)
-		}
-		dirs[m.Path] = m.Dir
-	}
-}
-
 // ClusterController is a controller that moves the status of the objects of Cluster API in a
 // namespace, as the contracts of its providers say, without any machine: a test double of
-// their controllers. The control plane is a second API server. It is strict: it reports
+// their controllers. The control plane is another API server. It is strict: it reports
 // every part of a Cluster that is deleted before the Cluster, every template that is
 // deleted while machines use it, and every wait that would never end with a real provider.
 type ClusterController struct {
-	t         testing.TB
-	namespace string
-	workload  dynamic.Interface // the cluster that the machines form
+	t          testing.TB
+	namespace  string
+	management dynamic.Interface // the cluster with the objects
+	workload   dynamic.Interface // the cluster that the machines form
 
 	mu         sync.Mutex
 	kubeconfig []byte
@@ -87,23 +35,53 @@ type ClusterController struct {
 	steps      []string          // what was done, in order
 }
 
-// RunClusters starts the controller for the namespace, until the test ends.
-func RunClusters(t testing.TB, namespace string, kubeconfig []byte) *ClusterController {
+// RunClusters starts the controller for a namespace of the management cluster, until the
+// test ends. Both clusters are given by their kubeconfigs.
+func RunClusters(t testing.TB, management []byte, namespace string, workload []byte) *ClusterController {
 	t.Helper()
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
+	m := &ClusterController{
+		t: t, namespace: namespace, management: clientOf(t, management), workload: clientOf(t, workload),
+		kubeconfig: workload, rolled: map[string]string{},
 	}
-	workload, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &ClusterController{t: t, namespace: namespace, workload: workload, kubeconfig: kubeconfig, rolled: map[string]string{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { m.run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return m
+}
+
+func clientOf(t testing.TB, kubeconfig []byte) dynamic.Interface {
+	t.Helper()
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// Machines returns how many up-to-date machines a MachineDeployment has.
+func (m *ClusterController) Machines(deployment string) int64 {
+	m.t.Helper()
+	found, err := m.api(workerSets).Get(m.t.Context(), deployment, metav1.GetOptions{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	n, _, _ := unstructured.NestedInt64(found.Object, "status", "upToDateReplicas")
+	return n
+}
+
+// HasTemplate reports whether a template of machines exists.
+func (m *ClusterController) HasTemplate(name string) bool {
+	m.t.Helper()
+	_, err := m.api(templates).Get(m.t.Context(), name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		m.t.Fatal(err)
+	}
+	return err == nil
 }
 
 // Rotate replaces the kubeconfig in the Secret of a cluster.
@@ -149,7 +127,7 @@ var (
 const finalizer = "cluster.cluster.x-k8s.io"
 
 func (m *ClusterController) api(of schema.GroupVersionResource) dynamic.ResourceInterface {
-	return clientFor(m.t, of.Group, of.Version, of.Resource).Namespace(m.namespace)
+	return m.management.Resource(of).Namespace(m.namespace)
 }
 
 func (m *ClusterController) reconcile(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
@@ -23,33 +23,39 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// TestClusterBecomesARegion tells the whole story of a cluster of Cluster API, with the
-// definitions of its modules and a second control plane: an instance creates it, it becomes
-// a region, an instance there brings its CNI plugin and another one runs on it. It is
-// scaled and updated, its credentials are rotated, and it goes with everything on it.
+// TestClusterBecomesARegion tells the whole story of a cluster of Cluster API, with three
+// control planes. An empty one becomes a management cluster by a package of the providers,
+// with the definitions, controllers, rights and webhooks of their modules. An instance
+// there creates a cluster, which becomes a region; an instance on it brings its CNI plugin,
+// and another one runs there. The cluster is scaled and updated, its credentials are
+// rotated, and it goes with everything on it. Then the providers go.
 func TestClusterBecomesARegion(t *testing.T) {
 	t.Parallel()
-	clustertest.ClusterAPI(t, filepath.Join("..", "..", "..", "tools", "clusterapi"))
-	ns, kubeconfig := clustertest.Namespace(t), secondPlane(t)
-	region := "edge-" + ns
-	machines := clustertest.RunClusters(t, ns, kubeconfig)
+	const ns, region = "clusters", "edge-1"
+	management, workload := secondPlane(t), secondPlane(t)
+	machines := clustertest.RunClusters(t, management, ns, workload)
 	received := newReceiver(t)
-	s := startService(t, func(cfg *Config) { cfg.CallbackAllow = "127.0.0.1" })
+	s := startBareService(t, func(cfg *Config) { cfg.CallbackAllow, cfg.MaxPackage = "127.0.0.1", 8<<20 })
+	s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{
+		"cloud_region_id": "management", "kubeconfig": base64.StdEncoding.EncodeToString(management),
+	}))
 	s.upload("cluster", edgePackage("small"))
 	s.upload("cluster-2", edgePackage("large"))
 	s.upload("cni", map[string]string{"metadata.yaml": "resources: {daemonset: [d.yaml]}\n", "d.yaml": cniPlugin})
 	s.upload("web", web("registry.example.com/web:1"))
-
-	up := s.want(http.StatusAccepted, s.async("POST", "/v1/vnf_instances", map[string]any{
-		"cloud_region_id": "sandbox", "csar_id": "cluster", "namespace": ns,
+	cluster := map[string]any{
+		"cloud_region_id": "management", "csar_id": "cluster", "namespace": ns,
 		"workload_clusters": []any{map[string]any{"cluster": "edge", "cloud_region_id": region, "hand_over": received.url}},
-	}))
+	}
+	providers := s.becomeManagement(t, cluster)
+
+	up := s.want(http.StatusAccepted, s.async("POST", "/v1/vnf_instances", cluster))
 	id := up.text(t, "vnf_id")
 	got := s.untilRegion(region)
 	if origin, parent := got.text(t, "origin"), got.text(t, "parent.cluster"); origin != "cluster" || parent != "edge" {
 		t.Errorf("the region is %s", got.body)
 	}
-	labels := map[string]any{nf.ParentRegionLabel: "sandbox", nf.ParentNamespaceLabel: ns, nf.ParentClusterLabel: "edge"}
+	labels := map[string]any{nf.ParentRegionLabel: "management", nf.ParentNamespaceLabel: ns, nf.ParentClusterLabel: "edge"}
 	if diff := cmp.Diff(labels, got.field(t, "labels")); diff != "" {
 		t.Errorf("labels of the region (-want +got):\n%s", diff)
 	}
@@ -62,21 +68,8 @@ func TestClusterBecomesARegion(t *testing.T) {
 		t.Fatalf("the cluster is not ready: %s", op.body)
 	}
 	vnf := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": region, "csar_id": "web", "namespace": "apps"})).text(t, "vnf_id")
-
-	s.want(http.StatusOK, s.do("POST", "/v1/vnf_instances/"+id+"/scale", map[string]any{"workloads": []any{
-		map[string]any{"workload": "MachineDeployment/edge", "replicas": 3}, map[string]any{"workload": "KubeadmControlPlane/edge", "replicas": 3},
-	}}))
-	s.settled(id)
-	if n := replicasOf(t, ns); n != 3 {
-		t.Errorf("after the scaling there are %d machines", n)
-	}
-	s.want(http.StatusOK, s.do("PATCH", "/v1/vnf_instances/"+id, map[string]any{"csar_id": "cluster-2"}))
-	s.settled(id)
-	if clustertest.Get(t, templateOf(ns, "small")) != nil || clustertest.Get(t, templateOf(ns, "large")) == nil {
-		t.Error("the upgrade has not replaced the template of the machines")
-	}
-
-	s.rotate(t, region, machines, kubeconfig, received)
+	s.change(t, id, machines)
+	s.rotate(t, region, machines, workload, received)
 
 	refused := s.want(http.StatusConflict, s.do("DELETE", "/v1/vnf_instances/"+id, nil))
 	if !strings.Contains(string(refused.body), vnf) {
@@ -90,8 +83,27 @@ func TestClusterBecomesARegion(t *testing.T) {
 	if last := steps[max(len(steps)-4, 0):]; !slices.Equal(last, []string{"delete machinedeployments", "delete kubeadmcontrolplanes", "delete devclusters", "delete cluster edge"}) {
 		t.Errorf("the machines went in the order %v", last)
 	}
-	if clustertest.Get(t, templateOf(ns, "large")) != nil {
+	if machines.HasTemplate("large") {
 		t.Error("the template remains")
+	}
+	s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+providers, nil))
+	s.want(http.StatusUnprocessableEntity, s.do("POST", "/v1/vnf_instances", cluster))
+}
+
+// change scales the cluster of an instance, and then replaces the template of its machines.
+func (s *testService) change(t *testing.T, id string, machines *clustertest.ClusterController) {
+	t.Helper()
+	s.want(http.StatusOK, s.do("POST", "/v1/vnf_instances/"+id+"/scale", map[string]any{"workloads": []any{
+		map[string]any{"workload": "MachineDeployment/edge", "replicas": 3}, map[string]any{"workload": "KubeadmControlPlane/edge", "replicas": 3},
+	}}))
+	s.settled(id)
+	if n := machines.Machines("edge"); n != 3 {
+		t.Errorf("after the scaling there are %d machines", n)
+	}
+	s.want(http.StatusOK, s.do("PATCH", "/v1/vnf_instances/"+id, map[string]any{"csar_id": "cluster-2"}))
+	s.settled(id)
+	if machines.HasTemplate("small") || !machines.HasTemplate("large") {
+		t.Error("the upgrade has not replaced the template of the machines")
 	}
 }
 
@@ -154,19 +166,6 @@ func (s *testService) settled(id string) {
 	if done := s.operation(op); done.text(s.t, "state") != "succeeded" {
 		s.t.Fatalf("the operation has failed: %s", done.body)
 	}
-}
-
-func replicasOf(t *testing.T, ns string) int64 {
-	t.Helper()
-	md := clustertest.Get(t, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": map[string]any{"namespace": ns, "name": "edge"}}})
-	n, _, _ := unstructured.NestedInt64(md.Object, "status", "upToDateReplicas")
-	return n
-}
-
-func templateOf(ns, name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "DevMachineTemplate", "metadata": map[string]any{"namespace": ns, "name": name},
-	}}
 }
 
 // secondPlane starts another sandbox until the test ends, and returns its kubeconfig.

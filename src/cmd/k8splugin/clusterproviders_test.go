@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,27 +16,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 )
 
-// TestProvidersMakeAManagementRegion makes a management region of a plain one, with a package
-// of the core of Cluster API and three providers, each in a namespace of its own: with the
-// definitions, controllers, rights and webhooks of their modules. Before that, a package with
-// a Cluster is refused.
-func TestProvidersMakeAManagementRegion(t *testing.T) {
-	t.Parallel()
+// becomeManagement makes a management region of a plain one, with a package of the core of
+// Cluster API and three providers, each in a namespace of its own, and returns its instance.
+// Before that, the request for an instance with a Cluster is refused.
+func (s *testService) becomeManagement(t *testing.T, cluster map[string]any) (providers string) {
+	t.Helper()
 	modules := clustertest.ClusterModules(t, filepath.Join("..", "..", "..", "tools", "clusterapi"))
-	s := startBareService(t, func(cfg *Config) { cfg.MaxPackage = 8 << 20 })
-	s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{
-		"cloud_region_id": "plain", "kubeconfig": base64.StdEncoding.EncodeToString(secondPlane(t)),
-	}))
-	s.upload("cluster", edgePackage("small"))
 	core, capd := modules["sigs.k8s.io/cluster-api"], modules["sigs.k8s.io/cluster-api/test"]
 	s.upload("providers", providersPackage(t, map[string]string{
 		"core": filepath.Join(core, "core"), "bootstrap": filepath.Join(core, "bootstrap", "kubeadm"),
 		"control-plane": filepath.Join(core, "controlplane", "kubeadm"), "infrastructure": filepath.Join(capd, "infrastructure", "docker"),
 	}))
-	cluster := map[string]any{
-		"cloud_region_id": "plain", "csar_id": "cluster", "namespace": "clusters",
-		"workload_clusters": []any{map[string]any{"cluster": "edge", "cloud_region_id": "edge"}},
-	}
 	refused := s.want(http.StatusUnprocessableEntity, s.do("POST", "/v1/vnf_instances", cluster))
 	for _, kind := range []string{"Cluster", "DevCluster", "KubeadmControlPlane", "MachineDeployment"} {
 		if !strings.Contains(string(refused.body), `"kind":"`+kind+`"`) {
@@ -45,17 +34,12 @@ func TestProvidersMakeAManagementRegion(t *testing.T) {
 		}
 	}
 	up := s.want(http.StatusAccepted, s.async("POST", "/v1/vnf_instances", map[string]any{
-		"cloud_region_id": "plain", "csar_id": "providers", "namespace": "capi-system",
+		"cloud_region_id": cluster["cloud_region_id"], "csar_id": "providers", "namespace": "capi-system",
 	}))
 	if op := s.operation(up.text(t, "operation_id")); op.text(t, "state") != "succeeded" {
 		t.Fatalf("the providers do not run: %s", op.body)
 	}
-	preview := s.want(http.StatusOK, s.do("POST", "/v1/vnf_instances?dry_run=true", cluster))
-	if changes, _ := preview.field(t, "changes").([]any); len(changes) < 8 {
-		t.Errorf("the Cluster has only %d objects", len(changes))
-	}
-	s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+up.text(t, "vnf_id"), nil))
-	s.want(http.StatusUnprocessableEntity, s.do("POST", "/v1/vnf_instances", cluster))
+	return up.text(t, "vnf_id")
 }
 
 // providersPackage is a package of providers, with one file of objects for each, as
