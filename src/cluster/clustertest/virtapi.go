@@ -3,6 +3,7 @@ package clustertest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -92,7 +93,10 @@ func NewVirtAPI(t testing.TB, namespace string) *VirtAPI {
 		if err != nil {
 			return err
 		}
-		_, _, err = client.ServerGroupsAndResources()
+		groups, _, err := client.ServerGroupsAndResources()
+		if err == nil && !slices.ContainsFunc(groups, func(g *metav1.APIGroup) bool { return g.Name == "subresources.kubevirt.io" }) {
+			err = errors.New("the group is not discovered")
+		}
 		return err
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
