@@ -30,8 +30,8 @@ func TestMachinesShareANetworkWithContainers(t *testing.T) {
 		"spec": map[string]any{"type": "bridge", "bridge": "lan", "node_local": true, "ipam": map[string]any{"type": "host-local", "subnet": "10.4.0.0/24"}},
 	}))
 	ns := clustertest.Namespace(t)
-	created := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{
-		"cloud_region_id": "site", "csar_id": "mixed", "namespace": ns,
+	created := s.want(http.StatusAccepted, s.async("POST", "/v1/vnf_instances", map[string]any{
+		"cloud_region_id": "site", "csar_id": "mixed", "namespace": ns, "on_failure": "keep",
 		"networks": []any{map[string]any{"network": "lan", "workload": "*", "interface": "lan"}},
 	}))
 	id := created.text(t, "vnf_id")
