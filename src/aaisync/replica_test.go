@@ -138,7 +138,7 @@ func TestCrash(t *testing.T) {
 		stop()
 		w.facts.set("a", "") // while no replica runs
 		if len(w.names()) != 1 {
-			t.Fatal("the change was made, and nobody knows")
+			t.Fatal("the change was made, and the client does not know")
 		}
 		stop = w.run(w.keeper())
 		defer stop()

@@ -18,7 +18,7 @@ type job struct {
 	id      string
 	version string // when it was read
 	verify  bool
-	asked   *request // nil: nobody has asked for it
+	asked   *request // nil: it was not asked for
 }
 
 // scan is what one reading of all subjects and records has found.

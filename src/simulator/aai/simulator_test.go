@@ -266,7 +266,7 @@ func TestErrorDocument(t *testing.T) {
 func TestConfiguration(t *testing.T) {
 	t.Parallel()
 	if _, err := aai.New(aai.Config{}); err == nil {
-		t.Error("a simulator without users admits nobody, and must not start")
+		t.Error("a simulator without users admits no client, and must not start")
 	}
 }
 
