@@ -34,7 +34,7 @@ func TestScenarios(t *testing.T) {
 	t.Run("OneNetwork", func(t *testing.T) { // 100 instances share one network while everything fails
 		o := o
 		o.scenario, o.kills, o.duration, o.instances = scenarioNetwork, 12, time.Minute, 100
-		o.lease = 10 * time.Second // so many instances make servers slow that have the race detector
+		o.lease, o.settle = 10*time.Second, 10*time.Minute // so many instances make servers slow that have the race detector
 		if out := try(t, o); !strings.Contains(out, "users of one network") {
 			t.Error("no network had all of them as users")
 		}
