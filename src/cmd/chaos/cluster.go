@@ -84,7 +84,8 @@ func (c *cluster) define(ctx context.Context, collection, definition string) err
 	if _, err := c.do(ctx, http.MethodGet, collection); err == nil {
 		return nil
 	}
-	if _, err := c.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition); err != nil {
+	_, err := c.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+	if err := unless(http.StatusConflict, err); err != nil { // another test may have defined it just now
 		return err
 	}
 	for {
@@ -168,6 +169,14 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string { return r.text }
+
+// unless returns the error, or nil if the API server has refused with the status.
+func unless(status int, err error) error {
+	if r, is := errors.AsType[*refusal](err); is && r.status == status {
+		return nil
+	}
+	return err
+}
 
 // clear deletes the remaining namespaces of a run. It does not wait for the
 // deletion.

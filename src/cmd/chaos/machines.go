@@ -81,13 +81,6 @@ func (m machines) move(ctx context.Context, one clusterResource) error {
 		_, err := m.cluster.send(ctx, http.MethodPatch, path+subresource, content)
 		return err
 	}
-	unless := func(status int, err error) error {
-		var refused *refusal
-		if errors.As(err, &refused) && refused.status == status {
-			return nil
-		}
-		return err
-	}
 	switch {
 	case meta.Deleted != "":
 		_, err := m.cluster.do(ctx, http.MethodDelete, secrets+"/"+meta.Name+"-kubeconfig")
