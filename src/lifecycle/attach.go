@@ -57,7 +57,7 @@ func (pr *preparer) attach(ctx context.Context, p *prepared) error {
 func asked(attachments []nf.Attachment) []nf.Connection {
 	out := make([]nf.Connection, len(attachments))
 	for i, a := range attachments {
-		out[i] = nf.Connection{Attachment: a, Field: fmt.Sprintf("networks[%d]", i)}
+		out[i] = nf.Connection{Attachment: a, At: nf.Place{Field: fmt.Sprintf("networks[%d]", i)}}
 	}
 	return out
 }

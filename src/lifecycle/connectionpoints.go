@@ -25,7 +25,7 @@ func (pr *preparer) connectionPoints(ctx context.Context, p *prepared) ([]nf.Con
 		if ok {
 			out = append(out, c)
 		} else if c.Workload != "" {
-			p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf("%s: cloud region %s has no network %q, so that this is only a variable", c.Field, t.region, c.Network))
+			p.plan.Warnings = append(p.plan.Warnings, fmt.Sprintf("%s: cloud region %s has no network %q, so that this is only a variable", c.At.Field, t.region, c.Network))
 		}
 	}
 	return out, nil

@@ -29,7 +29,7 @@ func (pr *preparer) mount(ctx context.Context, p *prepared) error {
 	case pr.volumes == nil:
 		return nf.E(nf.Unsupported, "use", subject, errors.New("this service has no volumes"))
 	case p.adoption != nil:
-		v := wanted[0].Violation("volume", "is not possible when objects are adopted: their claims are bound already")
+		v := wanted[0].At.Violation("volume", "is not possible when objects are adopted: their claims are bound already")
 		return nf.E(nf.Invalid, "use", subject, nf.Violations{v})
 	}
 	claims := make([]render.Claim, len(wanted))
@@ -67,7 +67,7 @@ func (pr *preparer) claim(ctx context.Context, t target, b nf.Binding) (nf.Volum
 		err = t.mayUse(ctx, v)
 	}
 	if nf.KindOf(err) == nf.NotFound {
-		none := b.Violation("volume", fmt.Sprintf("cloud region %s has no volume %q", t.region, b.Volume))
+		none := b.At.Violation("volume", fmt.Sprintf("cloud region %s has no volume %q", t.region, b.Volume))
 		return nf.VolumeClaim{}, nf.E(nf.NotFound, "use", "volumes of "+t.region, nf.Violations{none})
 	}
 	if err != nil {
@@ -75,7 +75,7 @@ func (pr *preparer) claim(ctx context.Context, t target, b nf.Binding) (nf.Volum
 	}
 	claim, err := pr.volumes.Claim(ctx, v, t.namespace, b.Claim)
 	if kind := nf.KindOf(err); kind == nf.Conflict || kind == nf.NotFound {
-		return claim, nf.E(kind, "use", "VNF instance "+t.id, nf.Violations{b.Violation("volume", err.Error())})
+		return claim, nf.E(kind, "use", "VNF instance "+t.id, nf.Violations{b.At.Violation("volume", err.Error())})
 	}
 	return claim, err
 }

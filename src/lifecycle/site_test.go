@@ -182,7 +182,7 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 	out.Networks, out.Volumes = declaredNetworks(in), declaredVolumes(in)
 	out.Notes, _ = in.Inputs.Parameters["notes"].(string)
 	if region, declares := in.Inputs.Parameters["edge_region"].(string); declares {
-		out.Clusters = []nf.DeclaredCluster{{WorkloadCluster: nf.WorkloadCluster{Cluster: "edge", Region: region}, Field: "workload_clusters[0]", File: "list", Lines: func(string) int { return 7 }}}
+		out.Clusters = []nf.DeclaredCluster{{WorkloadCluster: nf.WorkloadCluster{Cluster: "edge", Region: region}, At: nf.Place{Field: "workload_clusters[0]", File: "list", Lines: func(string) int { return 7 }}}}
 	}
 	previous := []string{}
 	for i, stage := range strings.Split(string(in.Files["list"]), "/") {
@@ -249,7 +249,7 @@ func declaredNetworks(in render.Input) (out []nf.Connection) {
 			a.Create = &nf.Creation{Driver: "multus", Spec: []byte(`{"of":"package"}`)}
 		}
 		out = append(out, nf.Connection{
-			Attachment: a, Field: fmt.Sprintf("networks[%d]", i), File: "list", Lines: func(string) int { return 7 },
+			Attachment: a, At: nf.Place{Field: fmt.Sprintf("networks[%d]", i), File: "list", Lines: func(string) int { return 7 }},
 		})
 	}
 	return out
@@ -262,7 +262,7 @@ func declaredVolumes(in render.Input) (out []nf.Binding) {
 	for i, entry := range strings.Fields(declared) {
 		volume, claim, _ := strings.Cut(entry, "/")
 		out = append(out, nf.Binding{
-			VolumeUse: nf.VolumeUse{Volume: volume, Claim: claim}, Field: fmt.Sprintf("volumes[%d]", i), File: "list", Lines: func(string) int { return 9 },
+			VolumeUse: nf.VolumeUse{Volume: volume, Claim: claim}, At: nf.Place{Field: fmt.Sprintf("volumes[%d]", i), File: "list", Lines: func(string) int { return 9 }},
 		})
 	}
 	return out

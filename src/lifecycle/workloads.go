@@ -62,7 +62,7 @@ func (pr *preparer) registrable(ctx context.Context, p *prepared) error {
 	for _, c := range wanted {
 		parent := nf.ParentsOf(in, nf.Revision{Workloads: []nf.WorkloadCluster{c.WorkloadCluster}})[0]
 		if stageOf(p.plan, parent) < 0 {
-			return nf.E(nf.Invalid, "use", subject, nf.Violations{c.Violation("cluster", fmt.Sprintf("the package has no Cluster %s in namespace %s", parent.Workload.Cluster, parent.Workload.Namespace))})
+			return nf.E(nf.Invalid, "use", subject, nf.Violations{c.At.Violation("cluster", fmt.Sprintf("the package has no Cluster %s in namespace %s", parent.Workload.Cluster, parent.Workload.Namespace))})
 		}
 		if t.mayRegister != nil && !slices.ContainsFunc(had, parent.Is) {
 			if err := t.mayRegister(ctx, parent.Workload.Region); err != nil {
@@ -71,7 +71,7 @@ func (pr *preparer) registrable(ctx context.Context, p *prepared) error {
 		}
 		switch err := pr.workloads.Check(ctx, parent); {
 		case nf.KindOf(err) == nf.Exists:
-			return nf.E(nf.Exists, "use", subject, nf.Violations{c.Violation("cloud_region_id", "is the id of another cloud region")})
+			return nf.E(nf.Exists, "use", subject, nf.Violations{c.At.Violation("cloud_region_id", "is the id of another cloud region")})
 		case err != nil:
 			return err
 		}

@@ -34,7 +34,7 @@ func (in Inputs) ConnectionPoints(region string) []Connection {
 		if ip := texts["ip_address"]; ip != "" {
 			a.IPs = []string{ip}
 		}
-		out = append(out, Connection{Attachment: a, Field: "network_parameters." + name, Names: connectionPointNames})
+		out = append(out, Connection{Attachment: a, At: Place{Field: "network_parameters." + name}, Names: connectionPointNames})
 	}
 	return out
 }

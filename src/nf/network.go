@@ -88,10 +88,8 @@ type Bandwidth struct {
 type Connection struct {
 	Attachment
 
-	Field       string            // of the request, or of the metadata of the package: "networks[0]"
-	File        string            // of the package that asks for it; empty: the request asks for it
-	Lines       func(string) int  // of the fields below Field, in the file; nil: no file
-	Names       map[string]string // of fields below Field, where they are not those of the attachment
+	At          Place
+	Names       map[string]string // of fields below that of At, where they are not those of the attachment
 	Selection   map[string]any    // element of the annotation k8s.v1.cni.cncf.io/networks: name, namespace, ips, …; without interface
 	Annotations map[string]string // further ones, of the pod
 	Annotated   bool              // addresses and bandwidth are in Annotations, so that a virtual machine gets them, too
@@ -101,17 +99,10 @@ type Connection struct {
 // Violation returns a violation of a field of the attachment, such as "ips[0]"; of the
 // attachment itself, if the field is empty.
 func (c Connection) Violation(field, message string) Violation {
-	v := Violation{Field: c.Field, File: c.File, Message: message}
 	if name, other := c.Names[field]; other {
 		field = name
 	}
-	if field != "" {
-		v.Field += "." + field
-	}
-	if c.Lines != nil {
-		v.Line = c.Lines(field)
-	}
-	return v
+	return c.At.Violation(field, message)
 }
 
 // Attachments returns the attachments of the revision's workloads: those that its

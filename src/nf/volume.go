@@ -124,25 +124,14 @@ type VolumeUse struct {
 type Binding struct {
 	VolumeUse
 
-	Field string           // of the request, or of the metadata of the package: "volumes[0]"
-	File  string           // of the package that asks for it; empty: the request asks for it
-	Lines func(string) int // of the fields below Field, in the file; nil: no file
-}
-
-// Violation returns a violation of a field of the use: "volume" or "claim".
-func (b Binding) Violation(field, message string) Violation {
-	v := Violation{Field: b.Field + "." + field, File: b.File, Message: message}
-	if b.Lines != nil {
-		v.Line = b.Lines(field)
-	}
-	return v
+	At Place
 }
 
 // AskedVolumes returns uses of volumes as a request asks for them.
 func AskedVolumes(all []VolumeUse) []Binding {
 	out := make([]Binding, len(all))
 	for i, use := range all {
-		out[i] = Binding{VolumeUse: use, Field: fmt.Sprintf("volumes[%d]", i)}
+		out[i] = Binding{VolumeUse: use, At: Place{Field: fmt.Sprintf("volumes[%d]", i)}}
 	}
 	return out
 }
@@ -185,15 +174,15 @@ func CheckBindings(all []Binding) Violations {
 	volumes, claims := map[string]bool{}, map[string]bool{}
 	for _, b := range all {
 		for _, wrong := range CheckSharedName("", b.Volume, VolumeSubject) {
-			v = append(v, b.Violation("volume", wrong.Message))
+			v = append(v, b.At.Violation("volume", wrong.Message))
 		}
 		switch {
 		case !isSubdomain(b.Claim):
-			v = append(v, b.Violation("claim", fmt.Sprintf("%q is not the name of a PersistentVolumeClaim: lower-case letters, digits, '-' and '.', at most 253", Clip(b.Claim, 64))))
+			v = append(v, b.At.Violation("claim", fmt.Sprintf("%q is not the name of a PersistentVolumeClaim: lower-case letters, digits, '-' and '.', at most 253", Clip(b.Claim, 64))))
 		case claims[b.Claim]:
-			v = append(v, b.Violation("claim", b.Claim+" is the claim of another volume"))
+			v = append(v, b.At.Violation("claim", b.Claim+" is the claim of another volume"))
 		case volumes[b.Volume]:
-			v = append(v, b.Violation("volume", b.Volume+" is bound to another claim: a PersistentVolume binds one claim"))
+			v = append(v, b.At.Violation("volume", b.Volume+" is bound to another claim: a PersistentVolume binds one claim"))
 		}
 		volumes[b.Volume], claims[b.Claim] = true, true
 	}

@@ -38,11 +38,11 @@ func TestCombineBindings(t *testing.T) {
 			}
 			own := nf.AskedVolumes(uses(tc.own))
 			for i := range own {
-				own[i].File = "metadata.yaml"
+				own[i].At.File = "metadata.yaml"
 			}
 			var got []string
 			for _, b := range nf.CombineBindings(own, nf.AskedVolumes(uses(tc.requested))) {
-				mark := map[bool]string{true: "!"}[b.File == ""]
+				mark := map[bool]string{true: "!"}[b.At.File == ""]
 				got = append(got, fmt.Sprintf("%s/%s%s", b.Volume, b.Claim, mark))
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {

@@ -116,25 +116,14 @@ const MaxWorkloads = 16
 type DeclaredCluster struct {
 	WorkloadCluster
 
-	Field string           // "workload_clusters[0]"
-	File  string           // of the package; empty: the request has it
-	Lines func(string) int // of the fields below Field, in the file; nil: no file
-}
-
-// Violation returns a violation of a field of the cluster, such as "server".
-func (c DeclaredCluster) Violation(field, message string) Violation {
-	v := Violation{Field: c.Field + "." + field, File: c.File, Message: message}
-	if c.Lines != nil {
-		v.Line = c.Lines(field)
-	}
-	return v
+	At Place
 }
 
 // RequestedClusters returns the clusters of a request with their places.
 func RequestedClusters(all []WorkloadCluster) []DeclaredCluster {
 	out := make([]DeclaredCluster, len(all))
 	for i, w := range all {
-		out[i] = DeclaredCluster{WorkloadCluster: w, Field: fmt.Sprintf("workload_clusters[%d]", i)}
+		out[i] = DeclaredCluster{WorkloadCluster: w, At: Place{Field: fmt.Sprintf("workload_clusters[%d]", i)}}
 	}
 	return out
 }
@@ -143,16 +132,16 @@ func RequestedClusters(all []WorkloadCluster) []DeclaredCluster {
 func CheckClusters(all []DeclaredCluster) Violations {
 	var v Violations
 	if len(all) > MaxWorkloads {
-		v = append(v, Violation{Field: "workload_clusters", File: all[0].File, Message: fmt.Sprintf("are %d, and at most %d are allowed", len(all), MaxWorkloads)})
+		v = append(v, Violation{Field: "workload_clusters", File: all[0].At.File, Message: fmt.Sprintf("are %d, and at most %d are allowed", len(all), MaxWorkloads)})
 	}
 	clusters, regions := map[string]bool{}, map[string]bool{}
 	for _, w := range all {
 		v = append(v, w.check()...)
 		switch {
 		case clusters[w.Namespace+"/"+w.Cluster]:
-			v = append(v, w.Violation("cluster", w.Cluster+" becomes another cloud region already"))
+			v = append(v, w.At.Violation("cluster", w.Cluster+" becomes another cloud region already"))
 		case regions[w.Region]:
-			v = append(v, w.Violation("cloud_region_id", w.Region+" is made of another cluster already"))
+			v = append(v, w.At.Violation("cloud_region_id", w.Region+" is made of another cluster already"))
 		}
 		clusters[w.Namespace+"/"+w.Cluster], regions[w.Region] = true, true
 	}
@@ -162,7 +151,7 @@ func CheckClusters(all []DeclaredCluster) Violations {
 // check returns a violation for each field that is wrong by itself.
 func (c DeclaredCluster) check() Violations {
 	var v Violations
-	add := func(field, message string) { v = append(v, c.Violation(field, message)) }
+	add := func(field, message string) { v = append(v, c.At.Violation(field, message)) }
 	if c.Cluster == "" || len(c.Cluster) > maxLabel || !isSubdomain(c.Cluster) {
 		add("cluster", fmt.Sprintf("%q is not the name of a Cluster: lower-case letters, digits, '-' and '.', at most %d", Clip(c.Cluster, maxLabel), maxLabel))
 	}

@@ -42,7 +42,7 @@ func (p Plan) Attach(wanted []nf.Connection, connect func(nf.Attachment, Workloa
 			if err != nil {
 				return Plan{}, err
 			}
-			c.Field, c.File, c.Lines, c.Names = want.Field, want.File, want.Lines, want.Names
+			c.At, c.Names = want.At, want.Names
 			connections[t.planned] = append(connections[t.planned], c)
 		}
 	}

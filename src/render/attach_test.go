@@ -44,7 +44,7 @@ func workload(kind, name, rest string) string {
 // wantedOf returns attachments as a request has them.
 func wantedOf(attachments ...nf.Attachment) (out []nf.Connection) {
 	for i, a := range attachments {
-		out = append(out, nf.Connection{Attachment: a, Field: fmt.Sprintf("networks[%d]", i)})
+		out = append(out, nf.Connection{Attachment: a, At: nf.Place{Field: fmt.Sprintf("networks[%d]", i)}})
 	}
 	return out
 }

@@ -66,7 +66,7 @@ func (p Plan) claim(name string) *Planned {
 func (c Claim) check(planned *Planned) (wrong nf.Violations) {
 	spec := descend(planned.Object.Object, "spec")
 	refuse := func(format string, args ...any) {
-		v := c.Binding.Violation("claim", fmt.Sprintf("PersistentVolumeClaim %s ", c.Binding.Claim)+fmt.Sprintf(format, args...))
+		v := c.Binding.At.Violation("claim", fmt.Sprintf("PersistentVolumeClaim %s ", c.Binding.Claim)+fmt.Sprintf(format, args...))
 		if v.File == "" { // of the request: the package has the claim
 			v.File, v.Line = planned.File, planned.Line
 		}

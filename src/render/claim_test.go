@@ -22,11 +22,11 @@ func TestClaimPlace(t *testing.T) {
 		want    string
 	}{
 		"Package": {
-			"the metadata names the volume", nf.Binding{VolumeUse: use, Field: "volumes[0]", File: "metadata.yaml", Lines: func(field string) int { return len(field) }},
+			"the metadata names the volume", nf.Binding{VolumeUse: use, At: nf.Place{Field: "volumes[0]", File: "metadata.yaml", Lines: func(field string) int { return len(field) }}},
 			"metadata.yaml:5: volumes[0].claim: PersistentVolumeClaim db requests 11Gi, and the volume has 10Gi",
 		},
 		"Request": {
-			"the package has the claim", nf.Binding{VolumeUse: use, Field: "volumes[0]"},
+			"the package has the claim", nf.Binding{VolumeUse: use, At: nf.Place{Field: "volumes[0]"}},
 			"claim.yaml:3: volumes[0].claim: PersistentVolumeClaim db requests 11Gi, and the volume has 10Gi",
 		},
 	}
@@ -84,7 +84,7 @@ func TestClaims(t *testing.T) {
 				claim := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"name": "db"}, "spec": tc.spec}}
 				plan.Stages = []render.Stage{{Name: "main", Objects: []render.Planned{{Object: claim, File: "claim.yaml"}}}}
 			}
-			got, err := plan.Claim([]render.Claim{{VolumeClaim: volume, Binding: nf.Binding{VolumeUse: nf.VolumeUse{Volume: "data", Claim: "db"}, Field: "volumes[0]"}}}, owner, map[string]string{"app": "db"})
+			got, err := plan.Claim([]render.Claim{{VolumeClaim: volume, Binding: nf.Binding{VolumeUse: nf.VolumeUse{Volume: "data", Claim: "db"}, At: nf.Place{Field: "volumes[0]"}}}}, owner, map[string]string{"app": "db"})
 			v := nf.ViolationsOf(err)
 			if len(v) != len(tc.wrong) {
 				t.Fatalf("%s: %v", tc.reason, err)

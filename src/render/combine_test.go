@@ -69,7 +69,7 @@ func TestAttachPlace(t *testing.T) {
 	t.Parallel()
 	at := func(field string) int { return 10 + len(field) }
 	own := func(a nf.Attachment) []nf.Connection {
-		return []nf.Connection{{Attachment: a, Field: "networks[0]", File: "metadata.yaml", Lines: at}}
+		return []nf.Connection{{Attachment: a, At: nf.Place{Field: "networks[0]", File: "metadata.yaml", Lines: at}}}
 	}
 	cases := map[string]struct {
 		reason string

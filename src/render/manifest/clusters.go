@@ -17,7 +17,7 @@ func (e *expander) clusters(m metadata) (out []nf.DeclaredCluster) {
 		e.file = m.at.file
 		r := entryReader{e: e, field: fmt.Sprintf("workload_clusters[%d]", i)}
 		if w, ok := r.cluster(n); ok {
-			out = append(out, nf.DeclaredCluster{WorkloadCluster: w, Field: r.field, File: e.file, Lines: r.lines(n)})
+			out = append(out, nf.DeclaredCluster{WorkloadCluster: w, At: r.place(n)})
 		}
 	}
 	for _, v := range nf.CheckClusters(out) {
@@ -67,7 +67,7 @@ func checkClusters(all []nf.DeclaredCluster, plan render.Plan, r *report) {
 			})
 		})
 		if !has {
-			v := c.Violation("cluster", "")
+			v := c.At.Violation("cluster", "")
 			where := ""
 			if c.Namespace != "" {
 				where = " in namespace " + c.Namespace

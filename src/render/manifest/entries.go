@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // entries returns the entries of a list of the metadata, whose values may have variables.
@@ -81,9 +83,9 @@ func (r *entryReader) value(n *yaml.Node) any {
 	return v
 }
 
-// lines returns the function that finds the line of a field of an entry.
-func (r *entryReader) lines(n *yaml.Node) func(string) int {
-	return r.e.lines(document{root: n, again: func() *yaml.Node { return n }})
+// place returns the place of an entry.
+func (r *entryReader) place(n *yaml.Node) nf.Place {
+	return nf.Place{Field: r.field, File: r.e.file, Lines: r.e.lines(document{root: n, again: func() *yaml.Node { return n }})}
 }
 
 func (r *entryReader) unknownKey(key *yaml.Node, field string, allowed ...string) {

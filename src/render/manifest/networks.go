@@ -18,8 +18,7 @@ func (e *expander) attachments(m metadata) (out []nf.Connection) {
 		e.file = m.at.file
 		r := entryReader{e: e, field: fmt.Sprintf("networks[%d]", i)}
 		if a, ok := r.read(n); ok {
-			file, line := e.file, r.lines(n)
-			out = append(out, nf.Connection{Attachment: a, Field: r.field, File: file, Lines: line})
+			out = append(out, nf.Connection{Attachment: a, At: r.place(n)})
 		}
 	}
 	return out

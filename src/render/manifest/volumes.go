@@ -16,7 +16,7 @@ func (e *expander) bindings(m metadata) (out []nf.Binding) {
 		e.file = m.at.file
 		r := entryReader{e: e, field: fmt.Sprintf("volumes[%d]", i)}
 		if use, ok := r.readUse(n); ok {
-			out = append(out, nf.Binding{VolumeUse: use, Field: r.field, File: e.file, Lines: r.lines(n)})
+			out = append(out, nf.Binding{VolumeUse: use, At: r.place(n)})
 		}
 	}
 	for _, v := range nf.CheckBindings(out) {

@@ -151,19 +151,19 @@ func outputText(t *testing.T, summary render.Summary, out render.Output) string 
 			t.Fatal(err)
 		}
 		v := c.Violation("workload", "")
-		fmt.Fprintf(&b, "# %s:%d: %s: %s\n", v.File, v.Line, c.Field, text)
+		fmt.Fprintf(&b, "# %s:%d: %s: %s\n", v.File, v.Line, c.At.Field, text)
 	}
 	for _, use := range out.Volumes {
-		v := use.Violation("volume", "")
-		fmt.Fprintf(&b, "# %s:%d: %s: %s for the claim %s\n", v.File, v.Line, use.Field, use.Volume, use.Claim)
+		v := use.At.Violation("volume", "")
+		fmt.Fprintf(&b, "# %s:%d: %s: %s for the claim %s\n", v.File, v.Line, use.At.Field, use.Volume, use.Claim)
 	}
 	for _, c := range out.Clusters {
 		text, err := json.Marshal(c.WorkloadCluster)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := c.Violation("cluster", "")
-		fmt.Fprintf(&b, "# %s:%d: %s: %s\n", v.File, v.Line, c.Field, text)
+		v := c.At.Violation("cluster", "")
+		fmt.Fprintf(&b, "# %s:%d: %s: %s\n", v.File, v.Line, c.At.Field, text)
 	}
 	for _, g := range out.Groups {
 		fmt.Fprintf(&b, "# group %q after %q wait %q timeout %s%s\n", g.Name, g.After, g.Wait, g.Timeout, recreate(g))
