@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// Objects returns all objects of the given namespaces, the namespaces
-// themselves, and all cluster-scoped objects of the sandbox that do not belong
-// to tests, sorted, as "resource.group/namespace/name". It omits events and
+// Objects returns all objects of the given namespaces, all cluster-scoped
+// objects whose names begin like one of these namespaces, and all others of the
+// sandbox that do not belong to tests, sorted, as "resource.group/namespace/name". It omits events and
 // leases, which change on their own, and IP addresses, which are cluster-scoped
 // but belong to Services of other tests.
 func Objects(t testing.TB, namespaces ...string) []string {
@@ -50,9 +50,11 @@ func mine(r resource, obj metav1.ObjectMeta, namespaces []string) bool {
 	if obj.Namespace != "" {
 		return slices.Contains(namespaces, obj.Namespace)
 	}
-	// Other tests serve their kinds, and have volumes, at the same time.
-	shared := slices.Contains([]string{"apiservices", "customresourcedefinitions", "persistentvolumes"}, r.Resource)
-	return slices.Contains(namespaces, obj.Name) || !shared && !strings.Contains(obj.Name, "test-")
+	// Other tests serve their kinds, and have namespaces and volumes, at the
+	// same time.
+	shared := slices.Contains([]string{"apiservices", "customresourcedefinitions", "namespaces", "persistentvolumes"}, r.Resource)
+	named := slices.ContainsFunc(namespaces, func(name string) bool { return strings.HasPrefix(obj.Name, name) })
+	return named || !shared && !strings.Contains(obj.Name, "test-")
 }
 
 // Kind is a kind of object that the sandbox serves.
