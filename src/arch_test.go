@@ -38,6 +38,8 @@ var floors = map[string]floor{
 	"readiness": {[]string{"nf", "syntax"}, "rules for custom resources are read where packages are read, and evaluated where regions are watched"},
 	"delay":     {nil, "goroutines wait for a time or a signal in one way"},
 	"breaker":   {[]string{"nf", "delay"}, "requests to a peer that does not respond are stopped in one way"},
+	"reload":    {[]string{"nf"}, "values from files follow their changes in one way, whatever they are"},
+	"peer":      {[]string{"nf", "reload"}, "servers of the operator are reached in one way, whatever they serve"},
 	"outbound":  {[]string{"nf"}, "the targets of calls that users request are checked in one place, for every protocol"},
 
 	"store":   {[]string{"nf", "delay"}, "records are kept without knowing what they are for"},
@@ -98,7 +100,7 @@ var floors = map[string]floor{
 
 	"chartsource": {[]string{"nf", "outbound"}, "where an archive comes from is forgotten once it is here"},
 
-	"access":    {[]string{"nf"}, "permissions are checked on the engine's own types, not on those of an API"},
+	"access":    {[]string{"nf", "reload"}, "permissions are checked on the engine's own types, not on those of an API"},
 	"audit":     {[]string{"nf", "store"}, "what was asked is kept whatever came of it"},
 	"telemetry": {[]string{"nf"}, "what is seen of the service is told in the vocabulary's words; main joins them to what happens"},
 

@@ -39,11 +39,10 @@ type token struct {
 }
 
 const (
-	maxFile  = 1 << 20 // maximum bytes of a configuration file
-	maxName  = 256     // maximum bytes of a name
-	minCost  = 10      // of a bcrypt hash, so that guessing is slow
-	maxCost  = 14      // of a bcrypt hash, so that a request is not
-	maxGroup = 256     // maximum groups of one identity
+	maxName  = 256 // maximum bytes of a name
+	minCost  = 10  // of a bcrypt hash, so that guessing is slow
+	maxCost  = 14  // of a bcrypt hash, so that a request is not
+	maxGroup = 256 // maximum groups of one identity
 )
 
 // loader creates a snapshot from files.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/reload"
 )
 
 // Config says which file holds the rules. File is required.
@@ -35,7 +37,7 @@ func (c *Config) complete() error {
 // follows their changes. It is safe for concurrent use.
 type Rules struct {
 	cfg   Config
-	files *reloadable[*snapshot]
+	files *reload.Value[*snapshot]
 }
 
 // New reads the rules. It fails with nf.Invalid, and one violation with file,
@@ -44,9 +46,9 @@ func New(cfg Config) (*Rules, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	files, err := newReloadable(&reloadable[*snapshot]{
-		what: "the access rules in " + cfg.File, now: cfg.Clock, log: cfg.Logger,
-		load: func(read func(name string) ([]byte, error)) (*snapshot, error) { return load(cfg.File, read) },
+	files, err := reload.New(reload.Config[*snapshot]{
+		What: "the access rules in " + cfg.File, Clock: cfg.Clock, Logger: cfg.Logger,
+		Load: func(read func(name string) ([]byte, error)) (*snapshot, error) { return load(cfg.File, read) },
 	})
 	if err != nil {
 		return nil, err
@@ -55,9 +57,9 @@ func New(cfg Config) (*Rules, error) {
 }
 
 // Broken returns how many new versions were invalid.
-func (r *Rules) Broken() int64 { return r.files.broken.Load() }
+func (r *Rules) Broken() int64 { return r.files.Broken() }
 
-func (r *Rules) current(ctx context.Context) *snapshot { return r.files.current(ctx) }
+func (r *Rules) current(ctx context.Context) *snapshot { return r.files.Current(ctx) }
 
 // tokenPrefix starts every service token, so that people and secret scanners
 // recognize it.

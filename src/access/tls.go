@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/reload"
 )
 
 // TLSConfig names the files of a listener's certificate, all in PEM.
@@ -25,7 +26,7 @@ type TLSConfig struct {
 // client certificate is optional, but must be valid if sent. TLS is safe for
 // concurrent use.
 type TLS struct {
-	files *reloadable[certificateFiles]
+	files *reload.Value[certificateFiles]
 }
 
 // certificateFiles holds the parsed content of the files.
@@ -45,9 +46,9 @@ func NewTLS(cfg TLSConfig) (*TLS, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	files, err := newReloadable(&reloadable[certificateFiles]{
-		what: "the certificate in " + cfg.Certificate, now: cfg.Clock, log: cfg.Logger,
-		load: func(read func(name string) ([]byte, error)) (certificateFiles, error) { return loadTLS(cfg, read) },
+	files, err := reload.New(reload.Config[certificateFiles]{
+		What: "the certificate in " + cfg.Certificate, Clock: cfg.Clock, Logger: cfg.Logger,
+		Load: func(read func(name string) ([]byte, error)) (certificateFiles, error) { return loadTLS(cfg, read) },
 	})
 	if err != nil {
 		return nil, err
@@ -92,15 +93,15 @@ func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (certificate
 // Config returns the configuration of a listener. Each connection uses the
 // files' content at the time of its handshake.
 func (t *TLS) Config() *tls.Config {
-	first := t.files.value.Load().config.Clone()
+	first := t.files.Loaded().config.Clone()
 	first.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		return t.files.current(hello.Context()).config, nil
+		return t.files.Current(hello.Context()).config, nil
 	}
 	return first
 }
 
 // Expires returns when the active certificate expires.
-func (t *TLS) Expires(ctx context.Context) time.Time { return t.files.current(ctx).expires }
+func (t *TLS) Expires(ctx context.Context) time.Time { return t.files.Current(ctx).expires }
 
 // Broken returns how many new versions were invalid.
-func (t *TLS) Broken() int64 { return t.files.broken.Load() }
+func (t *TLS) Broken() int64 { return t.files.Broken() }
