@@ -17,11 +17,14 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/multicloud-k8s/k8splugin/src/breaker"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
+// OldestVersion is the oldest version of the API that has k8s-resources.
+const OldestVersion = 24
+
 const (
-	oldestVersion  = 24 // the first that has k8s-resources
 	defaultVersion = 30
 	requestTime    = time.Minute
 	maxResponse    = 32 << 20 // bytes
@@ -35,7 +38,7 @@ type ClientConfig struct {
 	URL         string // of A&AI, without /aai
 	Version     int    // of the API; 30 by default, at least 24
 	AppID       string // X-FromAppId
-	Credentials func() (user, password string, err error)
+	Credentials func(ctx context.Context) (user string, password nf.Secret)
 	Transport   http.RoundTripper
 	NewID       func() string // creates the ids of requests
 	Rate        float64       // requests per second; no limit by default
@@ -52,8 +55,8 @@ func (c *ClientConfig) complete() error {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
 		return errors.New("cannot create a client of A&AI: its URL must begin with http:// or https://, and contain a host and no user")
-	case c.Version < oldestVersion:
-		return fmt.Errorf("cannot create a client of A&AI: version v%d has no k8s-resources; use v%d or a later one", c.Version, oldestVersion)
+	case c.Version < OldestVersion:
+		return fmt.Errorf("cannot create a client of A&AI: version v%d has no k8s-resources; use v%d or a later one", c.Version, OldestVersion)
 	case c.AppID == "" || c.Credentials == nil || c.Transport == nil || c.NewID == nil:
 		return errors.New("cannot create a client of A&AI: AppID, Credentials, Transport and NewID are required")
 	}
@@ -205,15 +208,12 @@ func (c *Client) fail(ctx context.Context, t breaker.Ticket, err error) {
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
-	user, password, err := c.cfg.Credentials()
-	if err != nil {
-		return nil, err
-	}
 	req, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("%s/aai/v%d%s", c.cfg.URL, c.cfg.Version, path), bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("its URL is not valid")
 	}
-	req.SetBasicAuth(user, password)
+	user, password := c.cfg.Credentials(ctx)
+	req.SetBasicAuth(user, string(password))
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("X-FromAppId", c.cfg.AppID)
 	req.Header.Set("X-TransactionId", c.cfg.NewID())

@@ -13,13 +13,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // complete is a configuration that is complete.
 func complete() ClientConfig {
 	return ClientConfig{
 		URL: "http://aai", AppID: "k8splugin", Transport: http.DefaultTransport, NewID: func() string { return "1" },
-		Credentials: func() (string, string, error) { return "u", "p", nil },
+		Credentials: func(context.Context) (string, nf.Secret) { return "u", nf.Secret("p") },
 	}
 }
 

@@ -1,6 +1,7 @@
 package aai_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/aai"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/aai"
 )
 
@@ -61,7 +63,7 @@ func (v *inventory) client(edit func(*aai.ClientConfig)) *aai.Client {
 	var ids atomic.Int64
 	cfg := aai.ClientConfig{
 		URL: v.server.URL, AppID: "k8splugin", Transport: v.server.Client().Transport, NewID: func() string { return fmt.Sprint(ids.Add(1)) },
-		Credentials: func() (string, string, error) { return "u", "p", nil },
+		Credentials: func(context.Context) (string, nf.Secret) { return "u", nf.Secret("p") },
 	}
 	edit(&cfg)
 	c, err := aai.NewClient(cfg)

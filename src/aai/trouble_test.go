@@ -1,6 +1,7 @@
 package aai_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/aai"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/aai"
 )
 
@@ -187,7 +189,9 @@ func TestRaces(t *testing.T) {
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	v := newInventory(t, 0)
-	w := aai.NewWriter(v.client(func(c *aai.ClientConfig) { c.Credentials = func() (string, string, error) { return "u", "wrong", nil } }), "k8splugin", 0)
+	w := aai.NewWriter(v.client(func(c *aai.ClientConfig) {
+		c.Credentials = func(context.Context) (string, nf.Secret) { return "u", nf.Secret("wrong") }
+	}), "k8splugin", 0)
 	if _, err := w.Write(t.Context(), all(instance()), nil, false); !errors.Is(err, aai.ErrDenied) {
 		t.Errorf("got %v, want that all writes must stop", err)
 	}

@@ -139,7 +139,7 @@ func (w *world) keeper() *aaisync.Keeper {
 	w.Helper()
 	client, err := aai.NewClient(aai.ClientConfig{
 		URL: "http://aai", AppID: "k8splugin", Transport: w, NewID: func() string { return "1" },
-		Credentials: func() (string, string, error) { return "u", fmt.Sprint(w.password.Load()), nil },
+		Credentials: func(context.Context) (string, nf.Secret) { return "u", nf.Secret(fmt.Sprint(w.password.Load())) },
 	})
 	if err != nil {
 		w.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
+	"github.com/multicloud-k8s/k8splugin/src/aai"
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/audit"
 	"github.com/multicloud-k8s/k8splugin/src/budget"
@@ -63,6 +64,7 @@ type service struct {
 	log       *slog.Logger
 	workloads *clusterapi.Registrar
 	handOvers *outbox.Outbox
+	aai       *aai.Client // nil: A&AI is not used
 }
 
 // assemble creates the components on a store, and joins the group of replicas.
@@ -76,6 +78,9 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 		return nil, err
 	}
 	s := &service{log: obs.log, wait: db.db.wait}
+	if s.aai, err = cfg.AAI.client(obs.log); err != nil {
+		return nil, err
+	}
 	if s.index, err = db.index(obs.log); err != nil {
 		return nil, err
 	}

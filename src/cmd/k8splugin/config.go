@@ -11,9 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
@@ -73,6 +70,8 @@ type Config struct {
 	OTLPEndpoint string  `koanf:"otlp-endpoint"`
 	OTLPInsecure bool    `koanf:"otlp-insecure"`
 	OTLPSample   float64 `koanf:"otlp-sample-ratio"`
+
+	AAI aaiSettings `koanf:"-"`
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -107,6 +106,7 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.String("encryption-key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
 	accessFlags(flags)
 	apiFlags(flags)
+	aaiFlags(flags)
 }
 
 // apiFlags defines the flags for what the APIs may reach and how they respond.
@@ -185,44 +185,6 @@ func loadConfig(flags *pflag.FlagSet, getenv func(string) string) (Config, error
 	return cfg, nil
 }
 
-func loadFile(k *koanf.Koanf, flags *pflag.FlagSet, getenv func(string) string, settings map[string]string) error {
-	name, _ := flags.GetString("config")
-	if name == "" {
-		name = getenv(envPrefix + "CONFIG")
-	}
-	if name == "" {
-		return nil
-	}
-	if err := k.Load(file.Provider(name), yaml.Parser()); err != nil {
-		return fmt.Errorf("cannot read the configuration file %s: %w", name, err)
-	}
-	for _, key := range k.Keys() {
-		if flags.Lookup(key) == nil || key == "config" {
-			return fmt.Errorf("cannot use the configuration file %s: unknown setting %q", name, key)
-		}
-		settings[key] = name
-	}
-	return nil
-}
-
-func loadEnvironment(k *koanf.Koanf, getenv func(string) string, flags *pflag.FlagSet, settings map[string]string) error {
-	var vars []string
-	flags.VisitAll(func(f *pflag.Flag) {
-		name := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if value := getenv(name); value != "" && f.Name != "config" {
-			vars = append(vars, name+"="+value)
-			settings[f.Name] = name
-		}
-	})
-	return k.Load(env.Provider(".", env.Opt{
-		Prefix:      envPrefix,
-		EnvironFunc: func() []string { return vars },
-		TransformFunc: func(name, value string) (string, any) {
-			return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "_", "-"), value
-		},
-	}), nil)
-}
-
 // take copies the flags' values into the configuration.
 func (c *Config) take(flags *pflag.FlagSet) {
 	for name, into := range map[string]*string{
@@ -252,6 +214,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	c.PruneObjects, _ = flags.GetInt("prune-objects")
 	c.MaxPackage, _ = flags.GetInt64("max-package-bytes")
 	c.StoreQuota, _ = flags.GetInt64("store-quota")
+	c.AAI.take(flags)
 }
 
 func (c *Config) validate() error {
@@ -286,6 +249,7 @@ func (c *Config) validate() error {
 	if _, err := chartsource.New(chartsource.Config{Allow: listed(c.ChartSources), PlainHTTP: listed(c.ChartSourcesPlain)}); err != nil {
 		wrong("allowed-chart-hosts, plain-http-chart-hosts", "%v", err)
 	}
+	c.AAI.validate(wrong)
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
 }
 
@@ -395,5 +359,6 @@ func (c Config) LogValue() slog.Value {
 		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
 		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
+		slog.Any("aai", c.AAI),
 	)
 }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/multicloud-k8s/k8splugin/src/aai"
+	"github.com/multicloud-k8s/k8splugin/src/peer"
+)
+
+// aaiSettings are the settings of the connection to A&AI. Without a URL, nothing is
+// sent or stored.
+type aaiSettings struct {
+	URL     string
+	Version int
+	AppID   string
+	Files   peer.Files
+	Rate    float64
+}
+
+// aaiFlags defines the flags of aaiSettings.
+func aaiFlags(flags *pflag.FlagSet) {
+	flags.String("aai-url", "", "URL of ONAP's inventory A&AI, without /aai; if empty, A&AI is not used")
+	flags.Int("aai-version", 30, "version of A&AI's API, at least 24")
+	flags.String("aai-app-id", "k8splugin", "name of this service in A&AI; services that use the same A&AI need different names")
+	flags.String("aai-user-file", "", "file with the user for A&AI; like all files for A&AI, reloaded when it changes")
+	flags.String("aai-password-file", "", "file with the password for A&AI")
+	flags.String("aai-ca-file", "", "CA certificates that A&AI's certificate is verified with (default: those of the system)")
+	flags.String("aai-cert-file", "", "PEM file with the client certificate for A&AI and its chain")
+	flags.String("aai-key-file", "", "private key of the client certificate for A&AI")
+	flags.Float64("aai-rate", 5, "maximum requests per second that are sent to A&AI")
+}
+
+func (s *aaiSettings) take(flags *pflag.FlagSet) {
+	for name, into := range map[string]*string{
+		"aai-url": &s.URL, "aai-app-id": &s.AppID, "aai-user-file": &s.Files.User, "aai-password-file": &s.Files.Password,
+		"aai-ca-file": &s.Files.CA, "aai-cert-file": &s.Files.Certificate, "aai-key-file": &s.Files.Key,
+	} {
+		*into, _ = flags.GetString(name)
+	}
+	s.Version, _ = flags.GetInt("aai-version")
+	s.Rate, _ = flags.GetFloat64("aai-rate")
+}
+
+func (s *aaiSettings) validate(wrong func(name, format string, args ...any)) {
+	if s.URL == "" {
+		return
+	}
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
+		wrong("aai-url", "must begin with http:// or https://, and contain a host and no user")
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "":
+		wrong("aai-url", "must not have a path, because the service appends /aai/v%d", s.Version)
+	}
+	if s.Version < aai.OldestVersion {
+		wrong("aai-version", "must be at least %d, which has k8s-resources, got %d", aai.OldestVersion, s.Version)
+	}
+	if s.AppID == "" || strings.ContainsAny(s.AppID, " \t\r\n") {
+		wrong("aai-app-id", "must not be empty or contain blanks")
+	}
+	if (s.Files.Certificate == "") != (s.Files.Key == "") {
+		wrong("aai-cert-file, aai-key-file", "must be set together")
+	}
+	if s.Rate <= 0 {
+		wrong("aai-rate", "must be above 0, got %g", s.Rate)
+	}
+}
+
+// LogValue returns the settings; passwords are not among them.
+func (s aaiSettings) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("url", s.URL), slog.Int("version", s.Version), slog.String("app-id", s.AppID), slog.String("user-file", s.Files.User),
+		slog.String("password-file", s.Files.Password), slog.String("ca-file", s.Files.CA), slog.String("cert-file", s.Files.Certificate), slog.Float64("rate", s.Rate),
+	)
+}
+
+// client returns the client of A&AI, or nil if A&AI is not used. It sends nothing yet.
+func (s aaiSettings) client(log *slog.Logger) (*aai.Client, error) {
+	if s.URL == "" {
+		return nil, nil
+	}
+	server, err := peer.New(peer.Config{Name: "A&AI", Files: s.Files, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return aai.NewClient(aai.ClientConfig{
+		URL: s.URL, Version: s.Version, AppID: s.AppID, Credentials: server.Credentials, Transport: server.Transport(), NewID: newID, Rate: s.Rate,
+	})
+}
