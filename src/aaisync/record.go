@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	firstPause     = time.Second // after A&AI did not respond; doubled after each failure
-	longestPause   = 5 * time.Minute
-	firstWait      = 30 * time.Second // for an object of others
-	longestWait    = 15 * time.Minute
-	deniedPause    = 5 * time.Minute
-	gonePause      = 500 * time.Millisecond // between readings of a record that is to go
-	unknownVersion = ""
+	firstPause   = time.Second // after A&AI did not respond; doubled after each failure
+	longestPause = 5 * time.Minute
+	firstWait    = 30 * time.Second // for an object of others
+	longestWait  = 15 * time.Minute
+	deniedPause  = 5 * time.Minute
+	gonePause    = 500 * time.Millisecond // between readings of a record that is to go
+	requestPause = time.Second            // between readings of the requests of other replicas
 )
 
 // Condition is the relation between a subject and A&AI.
@@ -30,6 +30,7 @@ const (
 
 // State is what is known of a subject in A&AI.
 type State struct {
+	ID        string // of the subject
 	Condition Condition
 	Since     time.Time         // when it was last clean; zero: it is, or never was
 	Reason    string            // of the last failure
@@ -42,7 +43,8 @@ type State struct {
 // record is what is stored of a subject.
 type record struct {
 	ID       string            `json:"id"`
-	Tried    string            `json:"tried"`           // the version that was written last, whether or not that succeeded
+	Tried    string            `json:"tried"`           // the version that was written last, whether or not that succeeded; empty: of a removed subject
+	Live     string            `json:"live,omitempty"`  // Subject.Live of that version
 	Clean    bool              `json:"clean,omitempty"` // it did
 	Since    time.Time         `json:"since,omitzero"`  // when it was last clean
 	Failures int               `json:"failures,omitempty"`
@@ -63,13 +65,14 @@ type request struct {
 // mark is the part of a record that the replica that writes keeps in memory.
 type mark struct {
 	tried     string
+	live      string
 	condition Condition // of that version
 	retry     time.Time
 	verified  time.Time
 }
 
 func (r record) mark() mark {
-	m := mark{tried: r.Tried, condition: Dirty, retry: r.Retry, verified: r.Verified}
+	m := mark{tried: r.Tried, live: r.Live, condition: Dirty, retry: r.Retry, verified: r.Verified}
 	switch {
 	case r.Clean:
 		m.condition = Clean
@@ -81,9 +84,14 @@ func (r record) mark() mark {
 	return m
 }
 
-// of returns the condition of a version.
-func (m mark) of(version string) Condition {
-	if m.tried != version {
+// differs reports whether a subject has changed since it was written.
+func (m mark) differs(s Subject) bool {
+	return m.tried != s.Version || s.Live != "" && m.live != s.Live
+}
+
+// of returns the condition of a subject; one without a version no longer exists.
+func (m mark) of(s Subject) Condition {
+	if m.differs(s) {
 		return Dirty
 	}
 	return m.condition
@@ -91,9 +99,11 @@ func (m mark) of(version string) Condition {
 
 // due reports whether a subject is to be written now, and whether A&AI is to be read
 // even if nothing has changed.
-func (m mark) due(version string, now time.Time, every time.Duration) (due, verify bool) {
+func (m mark) due(s Subject, now time.Time, every time.Duration) (due, verify bool) {
 	switch {
-	case m.tried != version:
+	case s.Busy:
+		return false, false
+	case m.differs(s):
 		return true, false
 	case now.Before(m.retry):
 		return false, false
@@ -104,16 +114,16 @@ func (m mark) due(version string, now time.Time, every time.Duration) (due, veri
 	return verify, verify
 }
 
-func (r record) state(version string) State {
+func (r record) state(s Subject) State {
 	return State{
-		Condition: r.mark().of(version), Since: r.Since, Reason: r.Reason, Missing: r.Missing, Parked: r.Parked, Objects: r.Written, Retry: r.Retry,
+		ID: r.ID, Condition: r.mark().of(s), Since: r.Since, Reason: r.Reason, Missing: r.Missing, Parked: r.Parked, Objects: r.Written, Retry: r.Retry,
 	}
 }
 
-// conclude records the result of writing a version.
-func (r *record) conclude(version string, report aai.Report, failure error, now time.Time) {
+// conclude records the result of writing a subject.
+func (r *record) conclude(s Subject, report aai.Report, failure error, now time.Time) {
 	wasClean := r.Clean
-	r.Tried, r.Written, r.Missing, r.Parked = version, report.Written, report.Missing, report.Parked
+	r.Tried, r.Live, r.Written, r.Missing, r.Parked = s.Version, s.Live, report.Written, report.Missing, report.Parked
 	r.Clean, r.Reason, r.Retry = failure == nil && report.Done(), "", time.Time{}
 	switch {
 	case r.Clean:

@@ -21,15 +21,25 @@ type Source interface {
 	// Subjects yields every subject. It is called often, and reads no region.
 	Subjects(ctx context.Context) iter.Seq2[Subject, error]
 
-	// Documents returns the documents of a subject, and its version. It returns
-	// nf.NotFound if the subject does not exist.
-	Documents(ctx context.Context, id string) (version string, docs []aai.Document, err error)
+	// Subject returns one subject. It returns nf.NotFound if it does not exist.
+	Subject(ctx context.Context, id string) (Subject, error)
+
+	// Documents returns a subject, and then its documents. It returns nf.NotFound if the
+	// subject does not exist.
+	Documents(ctx context.Context, id string) (Subject, []aai.Document, error)
+
+	// Watch follows what Subject.Live tells of, until the context ends. It runs while
+	// this replica writes.
+	Watch(ctx context.Context)
 }
 
-// Subject is an instance or a network.
+// Subject is an instance or a network. Its documents may have changed whenever Version
+// or Live has.
 type Subject struct {
 	ID      string
-	Version string // changes whenever the documents may change; not empty
+	Version string // of what the store has; not empty
+	Live    string // of what the cloud region has; empty: unknown
+	Busy    bool   // it is being changed, and is not written meanwhile
 	Place   aai.Place
 }
 
@@ -87,6 +97,9 @@ type Keeper struct {
 	counts map[Condition]int
 	marks  map[string]mark // by subject, while this replica writes
 
+	// touched are subjects that may have changed; nil while this replica does not write.
+	touched map[string]bool
+
 	strays time.Time // when to look for them next; only work uses it
 }
 
@@ -104,48 +117,90 @@ func New(cfg Config) (*Keeper, error) {
 	}, nil
 }
 
-// Wake says that a subject may have changed, so that it need not wait for the next
-// reading of the subjects. It does not block.
-func (k *Keeper) Wake() { k.wakeCh.Send() }
+// Touch says that a subject may have changed, so that it need not wait for the next
+// reading of all subjects. It does not block.
+func (k *Keeper) Touch(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.touched != nil {
+		k.touched[id] = true
+		k.wakeCh.Send()
+	}
+}
 
 // Refresh has a subject compared with A&AI again, even if nothing has changed. It
 // returns nf.NotFound if A&AI has, and is to have, nothing of it.
 func (k *Keeper) Refresh(ctx context.Context, id string) error {
-	if _, err := k.records.Get(ctx, id); err != nil {
+	if _, err := k.State(ctx, id); err != nil {
 		return err
 	}
+	return k.ask(ctx, id)
+}
+
+// ask tells the replica that writes.
+func (k *Keeper) ask(ctx context.Context, id string) error {
 	if err := k.requests.Put(ctx, id, request{ID: id, At: k.cfg.Clock().UTC()}); err != nil {
 		return err
 	}
-	k.Wake()
+	k.Touch(id)
 	return nil
 }
 
 // Gone waits until A&AI has no object of a removed subject, or until the context ends,
 // and reports which. So SO can delete a VNF right after its instance: an edge to an
-// object of ours would change the version of the VNF under its hands.
+// object of ours would change the version of the VNF under its hands. It returns at once
+// if A&AI never had one.
 func (k *Keeper) Gone(ctx context.Context, id string) bool {
-	k.Wake()
+	asked := false
 	for {
 		_, err := k.records.Get(ctx, id)
 		if nf.KindOf(err) == nf.NotFound || ctx.Err() != nil {
 			return ctx.Err() == nil
 		}
+		if !asked && err == nil {
+			asked = k.ask(ctx, id) == nil
+		}
 		delay.For(ctx, gonePause, nil)
 	}
 }
 
-// State returns what is known of a subject in A&AI. Version is its present one, and
-// empty if it does not exist.
-func (k *Keeper) State(ctx context.Context, id, version string) (State, error) {
+// State returns what is known of a subject in A&AI. It returns nf.NotFound if A&AI has,
+// and is to have, nothing of it.
+func (k *Keeper) State(ctx context.Context, id string) (State, error) {
+	s, err := k.cfg.Source.Subject(ctx, id)
+	exists := err == nil
+	if nf.IgnoreNotFound(err) != nil {
+		return State{}, err
+	}
 	r, err := k.records.Get(ctx, id)
-	if nf.KindOf(err) == nf.NotFound && version != "" {
+	if nf.KindOf(err) == nf.NotFound && exists {
 		return State{Condition: Dirty}, nil
 	}
 	if err != nil {
 		return State{}, err
 	}
-	return r.state(version), nil
+	return r.state(s), nil
+}
+
+// States yields the state of each subject that has a record, by id. It includes subjects
+// that no longer exist, and reads no region.
+func (k *Keeper) States(ctx context.Context) iter.Seq2[State, error] {
+	return func(yield func(State, error) bool) {
+		for r, err := range k.records.All(ctx, "") {
+			if err != nil {
+				yield(State{}, err)
+				return
+			}
+			s, err := k.cfg.Source.Subject(ctx, r.ID)
+			if nf.IgnoreNotFound(err) != nil {
+				yield(State{}, err)
+				return
+			}
+			if !yield(r.state(s), nil) {
+				return
+			}
+		}
+	}
 }
 
 // Counts returns the number of subjects by condition, as last read by this replica. It

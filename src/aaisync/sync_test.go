@@ -31,14 +31,14 @@ func TestLifeOfASubject(t *testing.T) {
 		stop := w.run(k)
 		defer stop()
 		w.facts.set("a", "1")
-		if got := w.state(k, "a", "1").Condition; got != aaisync.Dirty {
+		if got := w.state(k, "a").Condition; got != aaisync.Dirty {
 			t.Errorf("a new subject is %s", got)
 		}
 		pass(time.Minute)
 		if diff := cmp.Diff([]string{"1"}, w.names()); diff != "" {
 			t.Fatalf("a new subject is written (-want +got):\n%s", diff)
 		}
-		if got := w.state(k, "a", "1"); got.Condition != aaisync.Clean || len(got.Objects) != 1 || !got.Since.IsZero() {
+		if got := w.state(k, "a"); got.Condition != aaisync.Clean || len(got.Objects) != 1 || !got.Since.IsZero() {
 			t.Errorf("it is not clean: %+v", got)
 		}
 		w.requests()
@@ -48,10 +48,10 @@ func TestLifeOfASubject(t *testing.T) {
 		}
 
 		w.facts.set("a", "2")
-		if got := w.state(k, "a", "2").Condition; got != aaisync.Dirty {
+		if got := w.state(k, "a").Condition; got != aaisync.Dirty {
 			t.Errorf("a changed subject is %s", got)
 		}
-		k.Wake()
+		k.Touch("a")
 		pass(2 * time.Second)
 		if diff := cmp.Diff([]string{"2"}, w.names()); diff != "" {
 			t.Errorf("a changed subject is written soon (-want +got):\n%s", diff)
@@ -66,7 +66,7 @@ func TestLifeOfASubject(t *testing.T) {
 		if got := w.names(); got != nil || w.rows("aai/subjects/") != 0 {
 			t.Errorf("a removed subject leaves %q, and %d records", got, w.rows("aai/subjects/"))
 		}
-		if _, err := k.State(w.Context(), "a", ""); nf.KindOf(err) != nf.NotFound {
+		if _, err := k.State(w.Context(), "a"); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("got %v for a subject of which nothing is left", err)
 		}
 	})
@@ -116,7 +116,7 @@ func TestWaitsForOthers(t *testing.T) {
 		defer stop()
 		w.facts.set("a", "1")
 		pass(time.Minute)
-		got := w.state(k, "a", "1")
+		got := w.state(k, "a")
 		if got.Condition != aaisync.Waiting || !slices.Equal(got.Missing, []string{vnfPath}) || got.Since.IsZero() || k.Counts()[aaisync.Waiting] != 1 {
 			t.Errorf("the VNF is not there, and the subject does not wait for it: %+v, %v", got, k.Counts())
 		}
@@ -127,7 +127,7 @@ func TestWaitsForOthers(t *testing.T) {
 		}
 		w.as("PUT", vnfPath, `{"vnf-type":"x"}`)
 		pass(16 * time.Minute)
-		if got := w.state(k, "a", "1"); got.Condition != aaisync.Clean || !got.Since.IsZero() {
+		if got := w.state(k, "a"); got.Condition != aaisync.Clean || !got.Since.IsZero() {
 			t.Errorf("the VNF is there, and the subject is not written: %+v", got)
 		}
 	})
@@ -143,10 +143,10 @@ func TestParked(t *testing.T) {
 		w.facts.set("a", "1")
 		w.facts.set("b", "1")
 		pass(time.Minute)
-		if got := w.state(k, "a", "1"); got.Condition != aaisync.Parked || got.Parked[resourcePath+"/a"] == "" {
+		if got := w.state(k, "a"); got.Condition != aaisync.Parked || got.Parked[resourcePath+"/a"] == "" {
 			t.Errorf("the object belongs to another client, and the subject is not parked: %+v", got)
 		}
-		if got := w.state(k, "b", "1"); got.Condition != aaisync.Clean {
+		if got := w.state(k, "b"); got.Condition != aaisync.Clean {
 			t.Errorf("another subject is held up: %+v", got)
 		}
 		w.requests()
@@ -159,7 +159,7 @@ func TestParked(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(5 * time.Second)
-		if got := w.state(k, "a", "1"); got.Condition != aaisync.Clean {
+		if got := w.state(k, "a"); got.Condition != aaisync.Clean {
 			t.Errorf("a comparison was asked for, and the subject is still parked: %+v", got)
 		}
 		if n := w.rows("aai/requests/"); n != 0 {
@@ -245,7 +245,7 @@ func TestUnreadableSubject(t *testing.T) {
 		w.facts.set("a", "1")
 		w.facts.set("b", "2")
 		pass(time.Minute)
-		if got := w.state(k, "a", "1"); got.Condition != aaisync.Dirty || got.Reason != errUnreachable.Error() || got.Retry.IsZero() {
+		if got := w.state(k, "a"); got.Condition != aaisync.Dirty || got.Reason != errUnreachable.Error() || got.Retry.IsZero() {
 			t.Errorf("the state lacks the reason: %+v", got)
 		}
 		if diff := cmp.Diff([]string{"2"}, w.names()); diff != "" {

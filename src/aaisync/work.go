@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,13 +16,13 @@ import (
 
 // job is a subject to write.
 type job struct {
-	id      string
-	version string // when it was read
-	verify  bool
-	asked   *request // nil: it was not asked for
+	Subject
+
+	verify bool
+	asked  *request // nil: it was not asked for
 }
 
-// scan is what one reading of all subjects and records has found.
+// scan is what one reading of subjects and records has found.
 type scan struct {
 	jobs   []job
 	next   time.Time // when another subject is due
@@ -30,23 +31,97 @@ type scan struct {
 
 // work writes subjects when they are due, until the context ends.
 func (k *Keeper) work(ctx context.Context) {
+	var watching sync.WaitGroup
+	watching.Go(func() { k.cfg.Source.Watch(ctx) })
+	defer watching.Wait()
+	k.takeTouched() // all subjects are read first
+	defer k.ignoreTouched()
 	isLoaded := false
+	var full time.Time // when all subjects are read next
 	for ctx.Err() == nil {
-		var s scan
 		now := k.cfg.Clock()
+		touched := k.takeTouched()
 		err := k.load(ctx, &isLoaded)
-		if err == nil {
-			s, err = k.scan(ctx, now)
-		}
-		if err == nil {
-			k.writeAll(ctx, s.jobs)
-			err = k.removeStrays(ctx, s, now)
+		switch {
+		case err != nil:
+			full = time.Time{}
+		case now.Before(full):
+			err = k.workOn(ctx, touched, now, &full)
+		default:
+			full, err = k.workOnAll(ctx, now)
 		}
 		if err != nil && ctx.Err() == nil {
 			k.cfg.Logger.WarnContext(ctx, "failed to read what A&AI is to have; will retry", "error", err)
 		}
-		delay.For(ctx, k.pause(s), k.wakeCh)
+		k.pause(ctx, full)
 	}
+}
+
+// workOnAll reads all subjects, and writes those that are due. It returns when to read
+// them next.
+func (k *Keeper) workOnAll(ctx context.Context, now time.Time) (time.Time, error) {
+	s, err := k.scan(ctx, now)
+	if err == nil {
+		k.writeAll(ctx, s.jobs)
+		err = k.removeStrays(ctx, s, now)
+	}
+	next := now.Add(k.cfg.Scan)
+	if !s.next.IsZero() && s.next.Before(next) {
+		next = s.next
+	}
+	return next, err
+}
+
+// workOn writes those of some subjects that are due, and those that other replicas ask
+// for. It moves full forward if one of them is due earlier.
+func (k *Keeper) workOn(ctx context.Context, touched map[string]bool, now time.Time, full *time.Time) error {
+	asked, err := k.asked(ctx)
+	if err != nil {
+		return err
+	}
+	for id := range asked {
+		touched[id] = true
+	}
+	var s scan
+	for id := range touched {
+		subject, err := k.cfg.Source.Subject(ctx, id)
+		if nf.KindOf(err) == nf.NotFound {
+			subject, err = Subject{ID: id}, nil
+		}
+		if err != nil {
+			return err
+		}
+		k.mu.Lock()
+		m, known := k.marks[id]
+		k.mu.Unlock()
+		if known || subject.Version != "" {
+			s.add(job{Subject: subject, asked: asked[id]}, m, now, k.cfg.Verify)
+		}
+	}
+	k.writeAll(ctx, s.jobs)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, j := range s.jobs { // those that have failed are due earlier
+		if retry := k.marks[j.ID].retry; !retry.IsZero() && retry.Before(*full) {
+			*full = retry
+		}
+	}
+	return nil
+}
+
+// takeTouched returns the subjects that may have changed.
+func (k *Keeper) takeTouched() map[string]bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := k.touched
+	k.touched = make(map[string]bool)
+	return out
+}
+
+func (k *Keeper) ignoreTouched() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.touched = nil
 }
 
 // load reads the records once: while this replica writes, no other one changes them.
@@ -78,13 +153,24 @@ func (k *Keeper) setMark(id string, m *mark) {
 	k.marks[id] = *m
 }
 
-// pause returns the time until the next reading.
-func (k *Keeper) pause(s scan) time.Duration {
-	pause := k.cfg.Scan
-	if !s.next.IsZero() {
-		pause = min(pause, s.next.Sub(k.cfg.Clock()))
+// pause waits until all subjects are to be read, one is touched, or another replica asks
+// for one.
+func (k *Keeper) pause(ctx context.Context, full time.Time) {
+	until := max(full.Sub(k.cfg.Clock()), firstPause) // a failure must not occupy the store
+	if k.cfg.Sole {
+		delay.For(ctx, until, k.wakeCh)
+		return
 	}
-	return max(pause, firstPause) // a subject that changes all the time must not occupy the store
+	for ctx.Err() == nil && until > 0 {
+		if delay.For(ctx, min(until, requestPause), k.wakeCh) {
+			return
+		}
+		until -= requestPause
+		asked, err := k.asked(ctx)
+		if err != nil || len(asked) > 0 {
+			return
+		}
+	}
 }
 
 // scan compares all subjects with their marks.
@@ -105,12 +191,13 @@ func (k *Keeper) scan(ctx context.Context, now time.Time) (scan, error) {
 		s.places[subject.Place] = true
 		m := marks[subject.ID]
 		delete(marks, subject.ID)
-		counts[m.of(subject.Version)]++
-		s.add(job{id: subject.ID, version: subject.Version, asked: asked[subject.ID]}, m, now, k.cfg.Verify)
+		counts[m.of(subject)]++
+		s.add(job{Subject: subject, asked: asked[subject.ID]}, m, now, k.cfg.Verify)
 	}
 	for id, m := range marks {
-		counts[m.of(unknownVersion)]++
-		s.add(job{id: id, version: unknownVersion, asked: asked[id]}, m, now, k.cfg.Verify)
+		removed := Subject{ID: id}
+		counts[m.of(removed)]++
+		s.add(job{Subject: removed, asked: asked[id]}, m, now, k.cfg.Verify)
 	}
 	k.mu.Lock()
 	k.counts = counts
@@ -121,7 +208,7 @@ func (k *Keeper) scan(ctx context.Context, now time.Time) (scan, error) {
 // forget deletes requests for a comparison of subjects that have gone.
 func (k *Keeper) forget(ctx context.Context, asked map[string]*request, jobs []job) error {
 	for _, j := range jobs {
-		delete(asked, j.id)
+		delete(asked, j.ID)
 	}
 	for id := range asked {
 		if err := nf.IgnoreNotFound(k.requests.Delete(ctx, id)); err != nil {
@@ -143,10 +230,11 @@ func (k *Keeper) asked(ctx context.Context) (map[string]*request, error) {
 	return out, nil
 }
 
-// add adds the job of a subject if it is due, or remembers when it is.
+// add adds the job of a subject if it is due, or remembers when it is. A subject that
+// is being changed is written when it no longer is.
 func (s *scan) add(j job, m mark, now time.Time, every time.Duration) {
-	due, verify := m.due(j.version, now, every)
-	if j.verify = verify || j.asked != nil; due || j.verify {
+	due, verify := m.due(j.Subject, now, every)
+	if j.verify = verify || j.asked != nil; !j.Busy && (due || j.verify) {
 		s.jobs = append(s.jobs, j)
 		return
 	}
@@ -179,7 +267,7 @@ func (k *Keeper) attempt(ctx context.Context, j job) {
 		return
 	}
 	if err := k.write(ctx, j); err != nil && ctx.Err() == nil {
-		k.cfg.Logger.WarnContext(ctx, "failed to store the state of A&AI; will retry", "subject", j.id, "error", err)
+		k.cfg.Logger.WarnContext(ctx, "failed to store the state of A&AI; will retry", "subject", j.ID, "error", err)
 	}
 }
 
@@ -198,12 +286,12 @@ func (k *Keeper) deny(until time.Time) {
 
 // write makes A&AI equal to one subject, and stores the result.
 func (k *Keeper) write(ctx context.Context, j job) error {
-	version, docs, failure := k.cfg.Source.Documents(ctx, j.id)
+	subject, docs, failure := k.cfg.Source.Documents(ctx, j.ID)
 	isGone := nf.KindOf(failure) == nf.NotFound
 	if isGone {
-		version, failure = unknownVersion, nil
+		subject, failure = Subject{ID: j.ID}, nil
 	}
-	read, err := k.intend(ctx, j.id, docs)
+	read, err := k.intend(ctx, j.ID, docs)
 	if err != nil {
 		return err
 	}
@@ -211,7 +299,7 @@ func (k *Keeper) write(ctx context.Context, j job) error {
 	if failure == nil {
 		report, failure = k.cfg.Target.Write(ctx, docs, read.Written, j.verify)
 	} else {
-		version = j.version
+		subject = j.Subject
 	}
 	if err := ctx.Err(); err != nil {
 		return err // the record names all objects that A&AI may have
@@ -221,24 +309,24 @@ func (k *Keeper) write(ctx context.Context, j job) error {
 		k.deny(now.Add(deniedPause))
 	}
 	if isGone && failure == nil && len(report.Written) == 0 {
-		if err := nf.IgnoreNotFound(k.records.Delete(ctx, j.id)); err != nil {
+		if err := nf.IgnoreNotFound(k.records.Delete(ctx, j.ID)); err != nil {
 			return err
 		}
-		k.setMark(j.id, nil)
+		k.setMark(j.ID, nil)
 		return k.answer(ctx, j)
 	}
-	after, err := k.records.Update(ctx, j.id, func(r *record) error {
+	after, err := k.records.Update(ctx, j.ID, func(r *record) error {
 		if j.verify {
 			r.Verified = now
 		}
-		r.conclude(version, report, failure, now)
+		r.conclude(subject, report, failure, now)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	m := after.mark()
-	k.setMark(j.id, &m)
+	k.setMark(j.ID, &m)
 	k.report(ctx, after)
 	return k.answer(ctx, j)
 }
@@ -248,7 +336,7 @@ func (k *Keeper) answer(ctx context.Context, j job) error {
 	if j.asked == nil {
 		return nil
 	}
-	return k.requests.DeleteWhere(ctx, j.id, func(r request) bool { return r.At.Equal(j.asked.At) })
+	return k.requests.DeleteWhere(ctx, j.ID, func(r request) bool { return r.At.Equal(j.asked.At) })
 }
 
 // report logs the first of several failures of a subject.

@@ -40,7 +40,10 @@ type facts struct {
 
 	mu       sync.Mutex
 	versions map[string]string
+	live     map[string]string
+	busy     map[string]bool
 	errors   map[string]error // by subject
+	watches  atomic.Int64     // running
 }
 
 var _ aaisync.Source = (*facts)(nil)
@@ -49,34 +52,60 @@ var _ aaisync.Source = (*facts)(nil)
 func (f *facts) Subjects(context.Context) iter.Seq2[aaisync.Subject, error] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	versions := maps.Clone(f.versions)
+	var all []aaisync.Subject
+	for _, id := range slices.Sorted(maps.Keys(f.versions)) {
+		if s, err := f.subject(id); err == nil {
+			all = append(all, s)
+		}
+	}
 	return func(yield func(aaisync.Subject, error) bool) {
-		for _, id := range slices.Sorted(maps.Keys(versions)) {
-			if !yield(aaisync.Subject{ID: id, Version: versions[id], Place: aai.Place{Owner: "k8s", Region: "r1", Tenant: "t1"}}, nil) {
+		for _, s := range all {
+			if !yield(s, nil) {
 				return
 			}
 		}
 	}
 }
 
-// Documents implements aaisync.Source.
-func (f *facts) Documents(_ context.Context, id string) (string, []aai.Document, error) {
+// Subject implements aaisync.Source.
+func (f *facts) Subject(_ context.Context, id string) (aaisync.Subject, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	version, exists := f.versions[id]
-	if !exists {
-		return "", nil, nf.E(nf.NotFound, "get", "subject", nil)
+	return f.subject(id)
+}
+
+func (f *facts) subject(id string) (aaisync.Subject, error) {
+	if f.versions[id] == "" {
+		return aaisync.Subject{}, nf.E(nf.NotFound, "get", "subject", nil)
 	}
-	if err := f.errors[id]; err != nil {
-		return "", nil, err
+	return aaisync.Subject{
+		ID: id, Version: f.versions[id], Live: f.live[id], Busy: f.busy[id], Place: aai.Place{Owner: "k8s", Region: "r1", Tenant: "t1"},
+	}, nil
+}
+
+// Watch implements aaisync.Source.
+func (f *facts) Watch(ctx context.Context) {
+	f.watches.Add(1)
+	defer f.watches.Add(-1)
+	<-ctx.Done()
+}
+
+// Documents implements aaisync.Source.
+func (f *facts) Documents(_ context.Context, id string) (aaisync.Subject, []aai.Document, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	subject, err := f.subject(id)
+	if err = errors.Join(err, f.errors[id]); err != nil {
+		return subject, nil, err
 	}
+	version := subject.Version + f.live[id]
 	d := aai.Document{Path: resourcePath + "/" + id, Attributes: map[string]any{
 		"id": id, "name": version, "group": "", "version": "v1", "kind": "Pod", "namespace": "", "selflink": "x", "data-owner": "k8splugin",
 	}}
 	if f.vnf {
 		d.Edges = []string{vnfPath}
 	}
-	return version, []aai.Document{d}, nil
+	return subject, []aai.Document{d}, nil
 }
 
 // set sets the version of a subject; it is removed if that is empty.
@@ -86,6 +115,20 @@ func (f *facts) set(id, version string) {
 	if f.versions[id] = version; version == "" {
 		delete(f.versions, id)
 	}
+}
+
+// see sets what the region has of a subject.
+func (f *facts) see(id, live string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live[id] = live
+}
+
+// occupy sets whether a subject is being changed.
+func (f *facts) occupy(id string, busy bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.busy[id] = busy
 }
 
 func (f *facts) fail(id string, err error) {
@@ -113,7 +156,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{T: t, kv: memory.New(), simulator: s, facts: &facts{versions: map[string]string{}, errors: map[string]error{}}}
+		w := &world{T: t, kv: memory.New(), simulator: s, facts: &facts{versions: map[string]string{}, live: map[string]string{}, busy: map[string]bool{}, errors: map[string]error{}}}
 		w.password.Store("p")
 		w.as("PUT", strings.TrimSuffix(tenantPath, "/tenants/tenant/t1"), `{}`)
 		w.as("PUT", tenantPath, `{"tenant-name":"x"}`)
@@ -245,9 +288,9 @@ func (w *world) rows(prefix string) (n int) {
 }
 
 // state returns the state of a subject, or fails.
-func (w *world) state(k *aaisync.Keeper, id, version string) aaisync.State {
+func (w *world) state(k *aaisync.Keeper, id string) aaisync.State {
 	w.Helper()
-	s, err := k.State(w.Context(), id, version)
+	s, err := k.State(w.Context(), id)
 	if err != nil {
 		w.Fatal(err)
 	}
