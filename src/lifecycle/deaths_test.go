@@ -50,7 +50,7 @@ func (sc deathScenario) world(t *testing.T) operationtest.World {
 			e := s.start(func(c *config) {
 				c.Work, c.Drain, c.Timeout = p.Config(s.kv), time.Nanosecond, 2*time.Hour
 				c.KV = c.Work.KV
-				c.Volumes, c.Workloads = fakeVolumes{s.volumes, c.KV, p}, fakeWorkloads{s.volumes, c.KV, p}
+				c.Volumes, c.Workloads, c.Directory = fakeVolumes{s.volumes, c.KV, p}, fakeWorkloads{s.volumes, c.KV, p}, emptyDirectory{}
 				c.Open = func(context.Context, string, string) (lifecycle.Cluster, error) {
 					return crashingCluster{s.cluster, p}, nil
 				}

@@ -60,6 +60,7 @@ type Config struct {
 	Regions       Regions       // default: each new instance names its region
 	Volumes       Volumes       // default: instances cannot use volumes
 	Workloads     Workloads     // default: clusters of instances do not become regions
+	Directory     Directory     // default: none
 	Drain         time.Duration // how long operations may run after the workers' context ends; default 20 s
 	Revisions     int           // revisions kept per instance; default 10
 	Retention     time.Duration // how long ended operations are kept; default 30 days
@@ -102,7 +103,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	stored := newRecords(cfg.KV, cfg.Catalog, cfg.Workers.Ledger())
-	p := &performer{records: stored, catalog: cfg.Catalog, networks: cfg.Networks, volumes: cfg.Volumes, workloads: cfg.Workloads, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
+	p := &performer{records: stored, catalog: cfg.Catalog, networks: cfg.Networks, volumes: cfg.Volumes, workloads: cfg.Workloads, directory: cfg.Directory, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
 	operations := cfg.Workers.Register(operation.Kind{
 		Name: nf.InstanceSubject, Places: cfg.Places, Drain: cfg.Drain, Timeout: cfg.Timeout, Perform: stored.ledger.Performer(false, p.work),
 		Names: stored.locks.Names, Withdraw: stored.withdraw, Retention: cfg.Retention, Expire: stored.expire,

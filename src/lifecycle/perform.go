@@ -16,6 +16,7 @@ type performer struct {
 	volumes   Volumes
 	workloads Workloads
 	engine    *Engine // terminates instances in regions that are deregistered
+	directory Directory
 	open      OpenCluster
 	apart     bool // see Config
 	kept      int  // revisions kept per instance
@@ -29,6 +30,7 @@ func (p *performer) work(a *operation.Attempt) operation.Work {
 		applier: &applier{run: r, tried: map[int]bool{}}, namespaces: &namespaceUser{run: r, catalog: p.catalog, apart: p.apart},
 		shared:    &sharedUser{run: r, networks: p.networks, volumes: p.volumes},
 		workloads: &workloadUser{run: r, workloads: p.workloads, engine: p.engine},
+		directory: p.directory,
 	}
 }
 

@@ -87,7 +87,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
 		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached, Volumes: p.target.spec.Volumes, Bound: p.mounted, Drift: p.target.spec.Drift, Claims: p.target.spec.Claims,
-		Workloads: p.target.spec.Workloads, Registered: p.registered, Notes: p.notes,
+		Workloads: p.target.spec.Workloads, Registered: p.registered, Notes: p.notes, AAI: p.target.spec.AAI,
 	}
 }
 

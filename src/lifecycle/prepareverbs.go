@@ -154,7 +154,7 @@ func (pr *preparer) rollback(ctx context.Context, id string, req nf.RollbackRequ
 		return in, nil, none, err
 	}
 	p, rev, err := pr.again(ctx, in, previous)
-	rev.Restores, rev.Drift, rev.Claims = previous.Number, in.Drift, in.Claims // policies are not part of the objects
+	rev.Restores, rev.Drift, rev.Claims, rev.AAI = previous.Number, in.Drift, in.Claims, in.AAI // policies are not part of the objects
 	return in, p, rev, err
 }
 
@@ -189,7 +189,7 @@ func specOf(rev nf.Revision) nf.Spec {
 		Package: rev.Package, Inputs: rev.Inputs, Labels: rev.Labels, Description: rev.Description,
 		Release: rev.Release, Namespaces: rev.Namespaces, Amendments: rev.Amendments, Annotations: rev.Annotations,
 		Networks: rev.Networks, Volumes: rev.Volumes, Drift: rev.Drift, Claims: rev.Claims,
-		Workloads: rev.Workloads,
+		Workloads: rev.Workloads, AAI: rev.AAI,
 	}
 }
 

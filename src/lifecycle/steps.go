@@ -19,6 +19,7 @@ type work struct {
 	namespaces *namespaceUser
 	shared     *sharedUser
 	workloads  *workloadUser
+	directory  Directory // nil: none
 }
 
 // step returns a step that is the only one of its phase.

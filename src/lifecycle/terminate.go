@@ -65,6 +65,7 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 		return nil, err
 	}
 	out = append(out, release...)
+	out = append(out, w.unlistSteps()...)
 	return append(out, w.step(nf.PhaseReleaseNamespaces, w.namespaces.releaseNamespaces), w.step(nf.PhaseDeleteRecords, w.deleteRecords)), nil
 }
 

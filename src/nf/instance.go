@@ -61,7 +61,8 @@ type Instance struct {
 	Adopted       bool              `json:"adopted,omitempty"`  // its objects existed before it: until a revision is active, it may not delete them
 	Settings      []Setting         `json:"settings,omitempty"` // fields that actions have set, which take precedence over the package
 	Drift         DriftPolicy       `json:"drift,omitzero"`
-	Claims        ClaimPolicy       `json:"claims,omitempty"`      // of StatefulSets, at termination
+	Claims        ClaimPolicy       `json:"claims,omitempty"` // of StatefulSets, at termination
+	AAI           AAI               `json:"aai,omitzero"`
 	Corrections   []Correction      `json:"corrections,omitempty"` // of drift, since the last change
 	Inventory     []Item            `json:"inventory"`             // every object that exists or may exist because of the service
 	Operation     string            `json:"operation,omitempty"`   // the operation that is changing the instance: the lock
@@ -139,6 +140,7 @@ type Revision struct {
 	Bound         []VolumeUse       `json:"bound,omitempty"`    // of the claims; nil: they are Volumes
 	Drift         DriftPolicy       `json:"drift,omitzero"`
 	Claims        ClaimPolicy       `json:"claims,omitempty"`
+	AAI           AAI               `json:"aai,omitzero"`
 	Workloads     []WorkloadCluster `json:"workloads,omitzero"`          // as requested; nil: the package declares them
 	Registered    []WorkloadCluster `json:"registered,omitempty"`        // all of them; nil: they are Workloads
 	Notes         string            `json:"notes,omitempty"`             // of the package for its users, with secrets masked; at most MaxNotes bytes

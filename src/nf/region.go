@@ -28,6 +28,10 @@ type Region struct {
 	// none; empty: "default".
 	DefaultNamespace string `json:"default_namespace,omitempty"`
 
+	// AAITenant is the id of the region's tenant in A&AI whose objects are those of
+	// instances that name none; empty: there is none.
+	AAITenant string `json:"aai_tenant,omitempty"`
+
 	// Plugins declares the CNI plugins on the nodes by their types: whether they are
 	// there. No API tells that; a missing one is unknown.
 	Plugins map[string]bool `json:"cni_plugins,omitempty"`

@@ -24,6 +24,7 @@ type Spec struct {
 	Drift       DriftPolicy       // what is done about changes by other clients
 	Claims      ClaimPolicy       // what happens at termination to the volume claims of StatefulSets
 	Workloads   []WorkloadCluster // clusters of its package that become regions; nil: those that the package declares
+	AAI         AAI
 }
 
 // ClaimPolicy says what happens to the volume claims that StatefulSets have created when
@@ -253,6 +254,7 @@ func (s Spec) violations() Violations {
 		v = append(v, Violation{Field: "claims", Message: "must be keep or delete"})
 	}
 	v = append(v, CheckClusters(RequestedClusters(s.Workloads))...)
+	v = append(v, s.AAI.violations()...)
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 

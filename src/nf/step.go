@@ -32,6 +32,7 @@ const (
 	PhaseSet               Phase = "set"                 // sets fields of objects
 	PhaseEvict             Phase = "evict"               // evicts pods
 	PhaseReleaseFormer     Phase = "release_former"      // releases namespaces that the plan no longer uses
+	PhaseUnlist            Phase = "unlist"              // waits until A&AI has no object of the instance
 	PhaseReleaseNetworks   Phase = "release_networks"    // releases all networks
 	PhaseReleaseVolumes    Phase = "release_volumes"     // releases all volumes
 	PhaseReleaseNamespaces Phase = "release_namespaces"  // releases all namespaces
@@ -157,6 +158,7 @@ func (p Phase) title() string {
 		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseSet: "set fields", PhaseEvict: "evict pods",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
 		PhaseCheckHolders: "check holders", PhaseRestart: "restart workloads", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",
+		PhaseUnlist:    "delete objects in A&AI",
 		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",
 	}
 	return cmp.Or(titles[p], string(p))

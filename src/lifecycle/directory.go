@@ -1,0 +1,55 @@
+package lifecycle
+
+import (
+	"context"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+)
+
+// unlistTime is how long the removal of an instance waits for a directory. It is short
+// because a directory that does not respond must not fail an operation.
+const unlistTime = 30 * time.Second
+
+// Directory lists the objects of instances for others, as A&AI does. It follows the
+// records of the instances; the engine does not tell it of changes.
+type Directory interface {
+	// Gone waits until the directory has nothing of an instance whose record says that
+	// it is to have nothing, or until the context ends. It reports which.
+	Gone(ctx context.Context, instance string) bool
+}
+
+// unlistSteps returns the step that has the directory remove an instance whose objects
+// are deleted or orphaned: its client may delete what they were related to as soon as
+// the operation ends.
+func (w *work) unlistSteps() []operation.Step {
+	if w.directory == nil {
+		return nil
+	}
+	return []operation.Step{w.step(nf.PhaseUnlist, w.unlist)}
+}
+
+func (w *work) unlist(ctx context.Context) error {
+	in, err := w.run.instance(ctx)
+	if err != nil {
+		return operation.RecordError(err)
+	}
+	if in.AAI.Writer != nf.AAINobody {
+		if err := w.run.edit(ctx, func(in *nf.Instance) { in.AAI.Writer = nf.AAINobody }); err != nil {
+			return err
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, unlistTime)
+	defer cancel()
+	if w.directory.Gone(limited, in.ID) {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.run.attempt.Note(func(op *nf.Operation) {
+		op.Warnings = append(op.Warnings, "A&AI still has objects of the instance; the service deletes them when A&AI responds")
+	})
+	return nil
+}
