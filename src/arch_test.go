@@ -70,6 +70,7 @@ var floors = map[string]floor{
 	"outbox":    {[]string{"nf", "outbound", "breaker", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},
 	"aai":       {[]string{"nf", "outbound", "breaker"}, "A&AI is compared and written without knowing when something has changed, or where facts come from"},
 	"aaisync":   {[]string{"nf", "aai", "store", "store/lease", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
+	"aaisource": {[]string{"nf", "aai", "aaisync", "delay"}, "what A&AI is to have is known without knowing where records are kept, or how regions are watched"},
 	"lifecycle": {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
 	"catalog":   {[]string{"nf", "budget", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
 

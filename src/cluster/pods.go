@@ -45,7 +45,10 @@ func (v *view) pods(refs []nf.Ref) []nf.Pod {
 	var out []nf.Pod
 	for _, ref := range refs {
 		for p := range v.podsOf(v.objects[ref.Key()]) {
-			pod := nf.Pod{Health: podState(p), Workload: ref, Node: text(p.Object, "spec", "nodeName"), Interfaces: interfacesOf(p)}
+			pod := nf.Pod{
+				Health: podState(p), UID: string(p.GetUID()), Labels: p.GetLabels(), Phase: text(p.Object, "status", "phase"), IPs: ipsOf(p),
+				Workload: ref, Node: text(p.Object, "spec", "nodeName"), Interfaces: interfacesOf(p),
+			}
 			if isOf(p, guestKind) {
 				pod.Node, pod.Interfaces = text(p.Object, "status", "nodeName"), guestInterfaces(p)
 			}
@@ -57,6 +60,14 @@ func (v *view) pods(refs []nf.Ref) []nf.Pod {
 			}
 			out = append(out, pod)
 		}
+	}
+	return out
+}
+
+// ipsOf returns the addresses of a pod in the cluster's network.
+func ipsOf(p *unstructured.Unstructured) (out []string) {
+	for one := range members(p.Object, "status", "podIPs") {
+		out = append(out, text(one, "ip"))
 	}
 	return out
 }

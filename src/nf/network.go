@@ -3,6 +3,7 @@ package nf
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 )
 
@@ -118,4 +119,18 @@ func (r Revision) Attachments() []Attachment {
 // request, its package and its network parameters ask for.
 func (in Instance) Attachments() []Attachment {
 	return Revision{Networks: in.Networks, Attached: in.Attached}.Attachments()
+}
+
+// Layout is where a network is, and which addresses it has.
+type Layout struct {
+	Physical string // name of the underlay; empty: none
+	VLAN     int    // 0: none
+	Ranges   []LayoutRange
+}
+
+// LayoutRange is a range of addresses of a network.
+type LayoutRange struct {
+	Prefix     netip.Prefix
+	Gateway    netip.Addr // invalid: none
+	Start, End netip.Addr // of the addresses that pods get; invalid: not limited or unknown
 }

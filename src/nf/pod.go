@@ -5,8 +5,12 @@ package nf
 type Pod struct {
 	Health // Current: it is ready, or has succeeded
 
-	Workload   Ref    // the object of the instance that it belongs to
-	Node       string // empty: it is not scheduled
+	UID        string
+	Labels     map[string]string
+	Phase      string   // status.phase
+	IPs        []string // of the cluster's network
+	Workload   Ref      // the object of the instance that it belongs to
+	Node       string   // empty: it is not scheduled
 	Interfaces []Interface
 }
 
