@@ -24,6 +24,13 @@ const (
 	BearerScopes = "bearer.Scopes"
 )
 
+// Defines values for AAIWriter.
+const (
+	AAIWriterAdapter AAIWriter = "adapter"
+	AAIWriterNone    AAIWriter = "none"
+	AAIWriterService AAIWriter = "service"
+)
+
 // Defines values for AuditEntryPhase.
 const (
 	Intent  AuditEntryPhase = "intent"
@@ -79,6 +86,15 @@ const (
 	DriftStateDrifted   DriftState = "drifted"
 	DriftStateNone      DriftState = "none"
 	DriftStateUnknown   DriftState = "unknown"
+)
+
+// Defines values for ListingState.
+const (
+	ListingStateClean   ListingState = "clean"
+	ListingStateDirty   ListingState = "dirty"
+	ListingStateOff     ListingState = "off"
+	ListingStateParked  ListingState = "parked"
+	ListingStateWaiting ListingState = "waiting"
 )
 
 // Defines values for NetworkCreateDriver.
@@ -330,9 +346,9 @@ const (
 
 // Defines values for VnfInstanceHealth.
 const (
-	VnfInstanceHealthHealthy   VnfInstanceHealth = "healthy"
-	VnfInstanceHealthUnhealthy VnfInstanceHealth = "unhealthy"
-	VnfInstanceHealthUnknown   VnfInstanceHealth = "unknown"
+	Healthy   VnfInstanceHealth = "healthy"
+	Unhealthy VnfInstanceHealth = "unhealthy"
+	Unknown   VnfInstanceHealth = "unknown"
 )
 
 // Defines values for VnfInstanceState.
@@ -393,11 +409,40 @@ const (
 	ClaimsParamKeep   ClaimsParam = "keep"
 )
 
+// Defines values for ListListingsParamsState.
+const (
+	Clean   ListListingsParamsState = "clean"
+	Dirty   ListListingsParamsState = "dirty"
+	Parked  ListListingsParamsState = "parked"
+	Waiting ListListingsParamsState = "waiting"
+)
+
 // Defines values for DeleteVnfInstanceParamsClaims.
 const (
 	DeleteVnfInstanceParamsClaimsDelete DeleteVnfInstanceParamsClaims = "delete"
 	DeleteVnfInstanceParamsClaimsKeep   DeleteVnfInstanceParamsClaims = "keep"
 )
+
+// AAI What ONAP's inventory A&AI is to have of the instance, if the service uses A&AI. `writer` says what writes the objects: this service (also if
+// omitted), SO's adapter for CNFs, or nothing. The objects are in the tenant `tenant_id`, which is the region's `aai_tenant` if omitted, and are
+// related to the generic-vnf and its vf-module. Other clients create those.
+type AAI struct {
+	// GenericVnfID Key of an object of ONAP's inventory A&AI, without blanks. See docs/onap-surroundings.md.
+	GenericVnfID *AAIName `json:"generic_vnf_id,omitempty"`
+
+	// TenantID Key of an object of ONAP's inventory A&AI, without blanks. See docs/onap-surroundings.md.
+	TenantID *AAIName `json:"tenant_id,omitempty"`
+
+	// VfModuleID Key of an object of ONAP's inventory A&AI, without blanks. See docs/onap-surroundings.md.
+	VfModuleID *AAIName   `json:"vf_module_id,omitempty"`
+	Writer     *AAIWriter `json:"writer,omitempty"`
+}
+
+// AAIWriter defines model for AAI.Writer.
+type AAIWriter string
+
+// AAIName Key of an object of ONAP's inventory A&AI, without blanks. See docs/onap-surroundings.md.
+type AAIName = string
 
 // AccessModes By default `ReadWriteOnce`.
 type AccessModes = []string
@@ -581,6 +626,9 @@ type ClaimPolicy string
 
 // CloudRegion defines model for CloudRegion.
 type CloudRegion struct {
+	// AaiTenant Key of an object of ONAP's inventory A&AI, without blanks. See docs/onap-surroundings.md.
+	AaiTenant *AAIName `json:"aai_tenant,omitempty"`
+
 	// Apis API groups and versions that the API server serves.
 	Apis          []string `json:"apis"`
 	CloudOwner    ID       `json:"cloud_owner"`
@@ -642,6 +690,9 @@ type CloudRegionOrigin string
 
 // CloudRegionCreate defines model for CloudRegionCreate.
 type CloudRegionCreate struct {
+	// AaiTenant Key of an object of ONAP's inventory A&AI, without blanks. See docs/onap-surroundings.md.
+	AaiTenant *AAIName `json:"aai_tenant,omitempty"`
+
 	// Access How to connect to the API server, with exactly one of `token` (which `service_account` renews), `username` and `password`,
 	// `client_certificate` and `client_key`, or `oidc`. In a PATCH, it replaces the earlier access as a whole. It is never part of a response.
 	Access        *RegionAccess `json:"access,omitempty"`
@@ -677,8 +728,10 @@ type CloudRegionCreate struct {
 
 // CloudRegionForm defines model for CloudRegionForm.
 type CloudRegionForm struct {
-	CloudOwner    *ID `json:"cloud_owner,omitempty"`
-	CloudRegionID *ID `json:"cloud_region_id,omitempty"`
+	// AaiTenant Key of an object of ONAP's inventory A&AI, without blanks. See docs/onap-surroundings.md.
+	AaiTenant     *AAIName `json:"aai_tenant,omitempty"`
+	CloudOwner    *ID      `json:"cloud_owner,omitempty"`
+	CloudRegionID *ID      `json:"cloud_region_id,omitempty"`
 
 	// CniPlugins CNI plugins as a JSON object.
 	CniPlugins *string `json:"cni_plugins,omitempty"`
@@ -709,6 +762,9 @@ type CloudRegionForm struct {
 
 // CloudRegionPatch defines model for CloudRegionPatch.
 type CloudRegionPatch struct {
+	// AaiTenant Tenant of the region in A&AI; null or empty removes it.
+	AaiTenant nullable.Nullable[string] `json:"aai_tenant,omitempty"`
+
 	// Access How to connect to the API server, with exactly one of `token` (which `service_account` renews), `username` and `password`,
 	// `client_certificate` and `client_key`, or `oidc`. In a PATCH, it replaces the earlier access as a whole. It is never part of a response.
 	Access     *RegionAccess `json:"access,omitempty"`
@@ -923,6 +979,39 @@ type Labels map[string]string
 
 // LabelsPatch Labels to set; null removes a label.
 type LabelsPatch map[string]*string
+
+// Listing What is known of an instance or a network in A&AI.
+type Listing struct {
+	// NetworkID Id of the network.
+	NetworkID *string `json:"network_id,omitempty"`
+
+	// Objects Paths of the objects that A&AI has, or may have, below its version.
+	Objects []string `json:"objects"`
+
+	// Reason Reason of the last failure.
+	Reason   *string          `json:"reason,omitempty"`
+	Rejected *[]RejectedEntry `json:"rejected,omitempty"`
+
+	// RetryAt When it is written next.
+	RetryAt *time.Time `json:"retry_at,omitempty"`
+
+	// Since When it was last `clean`.
+	Since *time.Time `json:"since,omitempty"`
+
+	// State `clean`: A&AI is equal. `dirty`: an object is to be written or deleted. `waiting`: an object of others is missing, such as the
+	// generic-vnf. `parked`: A&AI rejects an object, until something changes. `off`: A&AI is to have nothing; `reason` says why.
+	State ListingState `json:"state"`
+
+	// VnfID Id of the instance.
+	VnfID *string `json:"vnf_id,omitempty"`
+
+	// WaitsFor Paths of objects of others that are missing in A&AI.
+	WaitsFor *[]string `json:"waits_for,omitempty"`
+}
+
+// ListingState `clean`: A&AI is equal. `dirty`: an object is to be written or deleted. `waiting`: an object of others is missing, such as the
+// generic-vnf. `parked`: A&AI rejects an object, until something changes. `off`: A&AI is to have nothing; `reason` says why.
+type ListingState string
 
 // Machines defines model for Machines.
 type Machines struct {
@@ -1821,6 +1910,12 @@ type RegionStateBreaker string
 // RegionType Type of the region. Default `kubernetes`, the only type.
 type RegionType string
 
+// RejectedEntry Object that A&AI rejects, and what it says.
+type RejectedEntry struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
 // Release Release name of a chart; the instance's name, or else its id, if omitted.
 type Release = string
 
@@ -2372,6 +2467,11 @@ type Violation struct {
 
 // VnfInstance defines model for VnfInstance.
 type VnfInstance struct {
+	// Aai What ONAP's inventory A&AI is to have of the instance, if the service uses A&AI. `writer` says what writes the objects: this service (also if
+	// omitted), SO's adapter for CNFs, or nothing. The objects are in the tenant `tenant_id`, which is the region's `aai_tenant` if omitted, and are
+	// related to the generic-vnf and its vf-module. Other clients create those.
+	Aai *AAI `json:"aai,omitempty"`
+
 	// Amendments Amendments layered over the package, in this order.
 	Amendments *[]Amendment `json:"amendments,omitempty"`
 
@@ -2517,6 +2617,11 @@ type VnfInstanceAdopt struct {
 // VnfInstanceCreate Request to create an instance. Either `cloud_region_id` names its region, or the service chooses the region by `placement`. Its
 // namespace is the region's `default_namespace`, or `default`, if omitted.
 type VnfInstanceCreate struct {
+	// Aai What ONAP's inventory A&AI is to have of the instance, if the service uses A&AI. `writer` says what writes the objects: this service (also if
+	// omitted), SO's adapter for CNFs, or nothing. The objects are in the tenant `tenant_id`, which is the region's `aai_tenant` if omitted, and are
+	// related to the generic-vnf and its vf-module. Other clients create those.
+	Aai *AAI `json:"aai,omitempty"`
+
 	// Claims Treatment of the PersistentVolumeClaims that StatefulSets of the instance have created, when it is terminated: they stay (`keep`, also if
 	// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
 	Claims        *ClaimPolicy `json:"claims,omitempty"`
@@ -2603,6 +2708,14 @@ type VnfInstanceHealth string
 
 // VnfInstancePatch defines model for VnfInstancePatch.
 type VnfInstancePatch struct {
+	// Aai As in the create request; null removes it, so that this service writes the objects, without relations.
+	Aai nullable.Nullable[struct {
+		GenericVnfID nullable.Nullable[string] `json:"generic_vnf_id,omitempty"`
+		TenantID     nullable.Nullable[string] `json:"tenant_id,omitempty"`
+		VfModuleID   nullable.Nullable[string] `json:"vf_module_id,omitempty"`
+		Writer       nullable.Nullable[string] `json:"writer,omitempty"`
+	}] `json:"aai,omitempty"`
+
 	// Claims Policy as in the create request.
 	Claims nullable.Nullable[string] `json:"claims,omitempty"`
 
@@ -3222,6 +3335,27 @@ type GetCloudRegionCapabilitiesParams struct {
 	// Refresh Whether to read the region now.
 	Refresh *bool `form:"refresh,omitempty" json:"refresh,omitempty"`
 }
+
+// ListListingsParams defines parameters for ListListings.
+type ListListingsParams struct {
+	// VnfID Instance id.
+	VnfID *string `form:"vnf_id,omitempty" json:"vnf_id,omitempty"`
+
+	// NetworkID Network id.
+	NetworkID *string `form:"network_id,omitempty" json:"network_id,omitempty"`
+
+	// State State of the listing.
+	State *ListListingsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit Maximum number of items to return.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Marker from the `next` field of the previous page; the page starts after it.
+	Marker *MarkerParam `form:"marker,omitempty" json:"marker,omitempty"`
+}
+
+// ListListingsParamsState defines parameters for ListListings.
+type ListListingsParamsState string
 
 // ReencryptStoreParams defines parameters for ReencryptStore.
 type ReencryptStoreParams struct {
@@ -4272,6 +4406,9 @@ type ClientInterface interface {
 	// GetCloudRegionCapabilities request
 	GetCloudRegionCapabilities(ctx context.Context, cloudRegionID CloudRegionIDParam, params *GetCloudRegionCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListListings request
+	ListListings(ctx context.Context, params *ListListingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetKeys request
 	GetKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -4420,6 +4557,12 @@ type ClientInterface interface {
 	UpdateVnfInstance(ctx context.Context, vnfID VnfIDParam, params *UpdateVnfInstanceParams, body UpdateVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	UpdateVnfInstanceWithApplicationMergePatchPlusJSONBody(ctx context.Context, vnfID VnfIDParam, params *UpdateVnfInstanceParams, body UpdateVnfInstanceApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetListing request
+	GetListing(ctx context.Context, vnfID VnfIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SyncListing request
+	SyncListing(ctx context.Context, vnfID VnfIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteAmendment request
 	DeleteAmendment(ctx context.Context, vnfID VnfIDParam, amendment AmendmentParam, params *DeleteAmendmentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4631,6 +4774,18 @@ func (c *Client) UpdateCloudRegionWithApplicationMergePatchPlusJSONBody(ctx cont
 
 func (c *Client) GetCloudRegionCapabilities(ctx context.Context, cloudRegionID CloudRegionIDParam, params *GetCloudRegionCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetCloudRegionCapabilitiesRequest(c.Server, cloudRegionID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListListings(ctx context.Context, params *ListListingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListListingsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5291,6 +5446,30 @@ func (c *Client) UpdateVnfInstance(ctx context.Context, vnfID VnfIDParam, params
 
 func (c *Client) UpdateVnfInstanceWithApplicationMergePatchPlusJSONBody(ctx context.Context, vnfID VnfIDParam, params *UpdateVnfInstanceParams, body UpdateVnfInstanceApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateVnfInstanceRequestWithApplicationMergePatchPlusJSONBody(c.Server, vnfID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetListing(ctx context.Context, vnfID VnfIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetListingRequest(c.Server, vnfID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) SyncListing(ctx context.Context, vnfID VnfIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSyncListingRequest(c.Server, vnfID)
 	if err != nil {
 		return nil, err
 	}
@@ -6175,6 +6354,119 @@ func NewGetCloudRegionCapabilitiesRequest(server string, cloudRegionID CloudRegi
 		if params.Refresh != nil {
 
 			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "refresh", runtime.ParamLocationQuery, *params.Refresh); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListListingsRequest generates requests for ListListings
+func NewListListingsRequest(server string, params *ListListingsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/inventory/aai")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.VnfID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "vnf_id", runtime.ParamLocationQuery, *params.VnfID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.NetworkID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "network_id", runtime.ParamLocationQuery, *params.NetworkID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "state", runtime.ParamLocationQuery, *params.State); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "limit", runtime.ParamLocationQuery, *params.Limit); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "marker", runtime.ParamLocationQuery, *params.Marker); err != nil {
 				return nil, err
 			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
 				return nil, err
@@ -9084,6 +9376,74 @@ func NewUpdateVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params
 			req.Header.Set("Prefer", headerParam1)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewGetListingRequest generates requests for GetListing
+func NewGetListingRequest(server string, vnfID VnfIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "vnf_id", runtime.ParamLocationPath, vnfID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/aai", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSyncListingRequest generates requests for SyncListing
+func NewSyncListingRequest(server string, vnfID VnfIDParam) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "vnf_id", runtime.ParamLocationPath, vnfID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/aai/sync", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil

@@ -190,6 +190,7 @@ func checkRegion(op string, r nf.Region) error {
 	v = append(v, nf.CheckPlugins("cni_plugins", r.Plugins)...)
 	v = append(v, nf.CheckInterfaces("interfaces", r.Interfaces)...)
 	v = append(v, nf.CheckTenants("tenants", r.Tenants)...)
+	v = append(v, nf.CheckAAIName("aai_tenant", r.AAITenant)...)
 	if r.Type != nf.KubernetesRegion {
 		v = append(v, nf.Violation{Field: "type", Message: fmt.Sprintf("%q is not a type of region; use %q", r.Type, nf.KubernetesRegion)})
 	}

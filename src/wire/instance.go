@@ -62,6 +62,7 @@ type Instance struct {
 	Bindings          []VolumeUse         `json:"bindings,omitempty"`    // of its claims
 	Drift             *DriftPolicy        `json:"drift,omitempty"`
 	Claims            nf.ClaimPolicy      `json:"claims,omitempty"`
+	AAI               *AAI                `json:"aai,omitempty"`
 	DriftMessage      string              `json:"drift_message,omitempty"`
 	DriftSince        *time.Time          `json:"drift_since,omitempty"`
 	Workloads         []WorkloadCluster   `json:"workload_clusters,omitempty"`
@@ -125,7 +126,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
 		Volumes: List(in.Volumes, VolumeUseOf), Bindings: List(in.VolumeUses(), VolumeUseOf),
-		Drift: DriftPolicyOf(in.Drift), Claims: in.Claims,
+		Drift: DriftPolicyOf(in.Drift), Claims: in.Claims, AAI: AAIOf(in.AAI),
 		Workloads:   List(in.Clusters(), WorkloadClusterOf),
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),

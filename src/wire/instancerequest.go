@@ -33,7 +33,8 @@ type InstanceEdit struct {
 	Networks          []Attachment      `json:"networks,omitzero"`   // of its workloads; [] removes all
 	Volumes           []VolumeUse       `json:"volumes,omitzero"`    // that its claims bind; [] removes all
 	Drift             *DriftPolicy      `json:"drift,omitempty"`
-	Claims            nf.ClaimPolicy    `json:"claims,omitempty"`           // of StatefulSets, at termination
+	Claims            nf.ClaimPolicy    `json:"claims,omitempty"` // of StatefulSets, at termination
+	AAI               *AAI              `json:"aai,omitempty"`
 	Workloads         []WorkloadCluster `json:"workload_clusters,omitzero"` // clusters of its package that become regions; [] deregisters all; null: those that the package declares
 }
 

@@ -16,6 +16,7 @@ type Region struct {
 	Description  string               `json:"description,omitempty"`
 	Labels       map[string]string    `json:"labels,omitempty"`
 	Namespace    string               `json:"default_namespace,omitempty"`
+	AAITenant    string               `json:"aai_tenant,omitempty"`
 	Plugins      map[string]bool      `json:"cni_plugins,omitempty"`
 	Interfaces   map[string]string    `json:"interfaces,omitempty"`
 	Tenants      map[string]nf.Tenant `json:"tenants,omitempty"` // by project
@@ -53,7 +54,7 @@ type Credential struct {
 func RegionOf(r nf.Region) Region {
 	return Region{
 		ID: r.ID, Owner: r.Owner, Type: r.Type, Origin: r.Origin, Namespace: r.DefaultNamespace, Description: r.Description,
-		Labels: r.Labels, Plugins: r.Plugins, Interfaces: r.Interfaces, Tenants: r.Tenants,
+		Labels: r.Labels, AAITenant: r.AAITenant, Plugins: r.Plugins, Interfaces: r.Interfaces, Tenants: r.Tenants,
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: notNil(r.Probe.APIs), ProbedAt: r.Probe.Time,
 		Parent: parentOf(r.Parent), Created: r.Created, Updated: r.Updated,
 	}

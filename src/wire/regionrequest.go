@@ -16,6 +16,7 @@ type RegionEdit struct {
 	Description string               `json:"description,omitempty"`
 	Labels      map[string]string    `json:"labels,omitempty"`
 	Namespace   string               `json:"default_namespace,omitempty"`
+	AAITenant   string               `json:"aai_tenant,omitempty"`
 	Plugins     map[string]bool      `json:"cni_plugins,omitempty"`
 	Interfaces  map[string]string    `json:"interfaces,omitempty"`
 	Tenants     map[string]nf.Tenant `json:"tenants,omitempty"`    // by project

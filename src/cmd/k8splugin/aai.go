@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/multicloud-k8s/k8splugin/src/aai"
+	"github.com/multicloud-k8s/k8splugin/src/aaisource"
 	"github.com/multicloud-k8s/k8splugin/src/peer"
 )
 
@@ -19,6 +23,13 @@ type aaiSettings struct {
 	AppID   string
 	Files   peer.Files
 	Rate    float64
+
+	Write    bool
+	Objects  string
+	Service  string // URL of this service in links
+	Interval time.Duration
+	Sweep    time.Duration
+	Parallel int
 }
 
 // aaiFlags defines the flags of aaiSettings.
@@ -32,21 +43,34 @@ func aaiFlags(flags *pflag.FlagSet) {
 	flags.String("aai-cert-file", "", "PEM file with the client certificate for A&AI and its chain")
 	flags.String("aai-key-file", "", "private key of the client certificate for A&AI")
 	flags.Float64("aai-rate", 5, "maximum requests per second that are sent to A&AI")
+	flags.Bool("aai-write", false, "write the objects of VNF instances, and networks, to A&AI")
+	flags.String("aai-objects", "k8s-resource,network", "comma-separated objects that are written to A&AI: k8s-resource (objects and pods), vserver (pods with their addresses), network")
+	flags.String("aai-service-url", "", "URL of this service in the links of objects in A&AI; required with --aai-write")
+	flags.Duration("aai-interval", 30*time.Second, "interval at which changes of pods, and of operations of other replicas, are looked for")
+	flags.Duration("aai-sweep", time.Hour, "interval at which everything in A&AI is compared")
+	flags.Int("aai-parallel", 2, "maximum number of VNF instances and networks that are written to A&AI at once")
 }
 
 func (s *aaiSettings) take(flags *pflag.FlagSet) {
 	for name, into := range map[string]*string{
 		"aai-url": &s.URL, "aai-app-id": &s.AppID, "aai-user-file": &s.Files.User, "aai-password-file": &s.Files.Password,
-		"aai-ca-file": &s.Files.CA, "aai-cert-file": &s.Files.Certificate, "aai-key-file": &s.Files.Key,
+		"aai-objects": &s.Objects, "aai-service-url": &s.Service, "aai-ca-file": &s.Files.CA, "aai-cert-file": &s.Files.Certificate, "aai-key-file": &s.Files.Key,
 	} {
 		*into, _ = flags.GetString(name)
 	}
 	s.Version, _ = flags.GetInt("aai-version")
 	s.Rate, _ = flags.GetFloat64("aai-rate")
+	s.Write, _ = flags.GetBool("aai-write")
+	s.Interval, _ = flags.GetDuration("aai-interval")
+	s.Sweep, _ = flags.GetDuration("aai-sweep")
+	s.Parallel, _ = flags.GetInt("aai-parallel")
 }
 
 func (s *aaiSettings) validate(wrong func(name, format string, args ...any)) {
 	if s.URL == "" {
+		if s.Write {
+			wrong("aai-write", "requires aai-url")
+		}
 		return
 	}
 	u, err := url.Parse(s.URL)
@@ -68,6 +92,47 @@ func (s *aaiSettings) validate(wrong func(name, format string, args ...any)) {
 	if s.Rate <= 0 {
 		wrong("aai-rate", "must be above 0, got %g", s.Rate)
 	}
+	if s.Write {
+		s.validateWrite(wrong)
+	}
+}
+
+func (s *aaiSettings) validateWrite(wrong func(name, format string, args ...any)) {
+	if _, err := s.written(); err != nil {
+		wrong("aai-objects", "%v", err)
+	}
+	if u, err := url.Parse(s.Service); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		wrong("aai-service-url", "must begin with http:// or https://, and contain a host; links in A&AI need it")
+	}
+	if s.Interval < time.Second {
+		wrong("aai-interval", "must be at least 1s, got %s", s.Interval)
+	}
+	if s.Sweep < time.Minute {
+		wrong("aai-sweep", "must be at least 1m, got %s", s.Sweep)
+	}
+	if s.Parallel < 1 || s.Parallel > 64 {
+		wrong("aai-parallel", "must be between 1 and 64, got %d", s.Parallel)
+	}
+}
+
+// written returns the objects that are written.
+func (s *aaiSettings) written() (out aaisource.Written, err error) {
+	for _, name := range listed(s.Objects) {
+		switch name {
+		case "k8s-resource":
+			out.Resources = true
+		case "vserver":
+			out.Servers = true
+		case "network":
+			out.Networks = true
+		default:
+			return out, fmt.Errorf("must name k8s-resource, vserver or network, got %q", name)
+		}
+	}
+	if out == (aaisource.Written{}) {
+		return out, errors.New("must name at least one of k8s-resource, vserver and network")
+	}
+	return out, nil
 }
 
 // LogValue returns the settings; passwords are not among them.
@@ -75,6 +140,7 @@ func (s aaiSettings) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("url", s.URL), slog.Int("version", s.Version), slog.String("app-id", s.AppID), slog.String("user-file", s.Files.User),
 		slog.String("password-file", s.Files.Password), slog.String("ca-file", s.Files.CA), slog.String("cert-file", s.Files.Certificate), slog.Float64("rate", s.Rate),
+		slog.Bool("write", s.Write), slog.String("objects", s.Objects), slog.String("service-url", s.Service), slog.String("interval", s.Interval.String()), slog.String("sweep", s.Sweep.String()), slog.Int("parallel", s.Parallel),
 	)
 }
 

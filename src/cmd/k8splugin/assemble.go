@@ -65,6 +65,7 @@ type service struct {
 	workloads *clusterapi.Registrar
 	handOvers *outbox.Outbox
 	aai       *aai.Client // nil: A&AI is not used
+	inventory *inventory  // nil: A&AI is not written
 }
 
 // assemble creates the components on a store, and joins the group of replicas.
@@ -100,7 +101,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	}
 	s.workers, err = operation.New(operation.Config{
 		KV: db.kv, NewID: newID, Logger: obs.log, Lease: cfg.Lease, Sole: db.db.sole, LeaseEnded: obs.metrics.LeaseEnded,
-		Meter: obs.metrics, Trace: obs.tracing,
+		Meter: listedMeter{obs.metrics, s}, Trace: obs.tracing,
 	})
 	if err != nil {
 		return nil, err
@@ -114,9 +115,12 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
 		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Workloads: s.workloads, Regions: regions{s.catalog, s.pool}, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
-		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
+		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare}, Directory: cfg.AAI.directory(s),
 	})
 	if err != nil {
+		return nil, err
+	}
+	if s.inventory, err = cfg.inventoryKeeper(s, db, obs); err != nil {
 		return nil, err
 	}
 	s.audit, err = audit.New(audit.Config{KV: db.kv, File: cfg.AuditFile, Replica: cfg.Replica, Retention: cfg.AuditRetention,
@@ -212,7 +216,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords(), s.workloads}),
-		Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Drifts: s.drift, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent, Version: version(),
+		Inventory: s.listings(guarded, networks), Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Drifts: s.drift, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent, Version: version(),
 	})
 }
 

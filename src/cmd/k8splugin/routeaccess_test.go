@@ -73,9 +73,9 @@ type accessWorld struct {
 
 func newAccessWorld(t *testing.T) *accessWorld {
 	t.Helper()
-	reads := &readCounter{}
+	reads, written := &readCounter{}, startAAI(t).settings("k8s-resource")
 	w := &accessWorld{reads: reads, roleWorld: &roleWorld{
-		testService: startServiceOver(t, reads.of, func(c *Config) { c.AccessFile = accesstest.File(t) }),
+		testService: startServiceOver(t, reads.of, func(c *Config) { c.AccessFile = accesstest.File(t) }, written),
 		kubeconfig:  base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)),
 		archive: rendertest.Zip(map[string]string{
 			"metadata.yaml": "resources:\n- configMap: [cm.yaml]\n", "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n",

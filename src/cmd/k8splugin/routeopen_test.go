@@ -19,7 +19,7 @@ import (
 // metrics, which name all regions, require that one may read them. Every other route of the description is in routeAccess.
 func TestServiceRoutesAreOpen(t *testing.T) {
 	t.Parallel()
-	w := &roleWorld{testService: startBareService(t, func(c *Config) { c.AccessFile = accesstest.File(t) })}
+	w := &roleWorld{testService: startBareService(t, func(c *Config) { c.AccessFile = accesstest.File(t) }, startAAI(t).settings("k8s-resource"))}
 	described := w.want(http.StatusOK, w.as(accesstest.Anonymous, "GET", "/swagger.json", nil))
 	var document struct {
 		Paths map[string]map[string]json.RawMessage `json:"paths"`

@@ -130,6 +130,9 @@ func TestContractOfAll(t *testing.T) {
 			if path == "/v1/notifications/dead/{notification_id}/resend" {
 				continue // a letter dies once: what is asked for a second time no longer exists
 			}
+			if path == "/v1/vnf_instances/{vnf_id}/aai/sync" {
+				continue // a second comparison is the same
+			}
 			if method == http.MethodPost && op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") == nil {
 				t.Errorf("%s %s does not say that it may be repeated", method, path)
 			}

@@ -93,13 +93,13 @@ func TestAdoptOnce(t *testing.T) {
 
 func TestWithoutDayTwo(t *testing.T) {
 	t.Parallel()
-	site := serve(t, newStandIn(), func(c *native.Config) { c.Configurer, c.DeadLetters = nil, nil })
+	site := serve(t, newStandIn(), func(c *native.Config) { c.Configurer, c.DeadLetters, c.Inventory = nil, nil, nil })
 	if got := site.ask(t, "POST /v1/vnf_instances/adopt", adoptPage, asJSON); got.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a service that adopts nothing: %s", got.Status)
 	}
-	for _, request := range []string{"GET /v1/notifications/dead", "POST /v1/notifications/dead/a/resend", "DELETE /v1/notifications/dead/a"} {
+	for _, request := range []string{"GET /v1/notifications/dead", "POST /v1/notifications/dead/a/resend", "DELETE /v1/notifications/dead/a", "GET /v1/inventory/aai", "GET /v1/vnf_instances/fox/aai", "POST /v1/vnf_instances/fox/aai/sync"} {
 		if got := site.ask(t, request, ""); got.StatusCode != http.StatusNotFound {
-			t.Errorf("a service that notifies nobody: %s: %s", request, got.Status)
+			t.Errorf("a service without notifications and A&AI: %s: %s", request, got.Status)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func enter(s *nf.Spec, e wire.InstanceEdit) {
 	if len(e.Volumes) > 0 {
 		s.Volumes = wire.List(e.Volumes, wire.VolumeUse.Domain)
 	}
-	s.Drift, s.Claims = e.Drift.Domain(), e.Claims
+	s.Drift, s.Claims, s.AAI = e.Drift.Domain(), e.Claims, e.AAI.Domain()
 	s.Workloads = nil
 	if e.Workloads != nil { // an empty list deregisters those that the package declares
 		s.Workloads = wire.List(e.Workloads, wire.WorkloadCluster.Domain)
@@ -35,7 +35,7 @@ func editOf(s nf.Spec) wire.InstanceEdit {
 	out := wire.InstanceEdit{
 		Package: s.Package, Labels: s.Labels, Description: s.Description, Namespaces: s.Namespaces,
 		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network, Overrides: s.Inputs.Overrides,
-		Networks: wire.List(s.Networks, wire.AttachmentOf), Volumes: wire.List(s.Volumes, wire.VolumeUseOf), Drift: wire.DriftPolicyOf(s.Drift), Claims: s.Claims,
+		Networks: wire.List(s.Networks, wire.AttachmentOf), Volumes: wire.List(s.Volumes, wire.VolumeUseOf), Drift: wire.DriftPolicyOf(s.Drift), Claims: s.Claims, AAI: wire.AAIOf(s.AAI),
 	}
 	if s.Workloads != nil {
 		out.Workloads = wire.List(s.Workloads, wire.WorkloadClusterOf)

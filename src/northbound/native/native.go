@@ -50,6 +50,8 @@ type Config struct {
 	Charts      ChartSource // default: charts can only be uploaded, not fetched
 	DeadLetters DeadLetters // default: no notifications
 
+	Inventory Inventory // default: A&AI is not written
+
 	Sites          Sites          // default: no sites
 	SiteOperations KindOperations // default: no sites
 
@@ -79,6 +81,7 @@ type API struct {
 	nested      nested
 	operations  operations
 	deadLetters deadLetters
+	inventory   inventory
 	sites       sites
 	networks    shared
 	volumes     shared
@@ -130,6 +133,7 @@ func New(cfg Config) (*API, error) {
 		nested:      nested{is},
 		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations, nf.VolumeSubject: cfg.VolumeOperations}}, repairs: cfg.Repairs, run: run},
 		deadLetters: deadLetters{cfg.DeadLetters},
+		inventory:   inventory{cfg.Inventory},
 		sites:       sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
 		networks:    shared{form: networkForm(), store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
 		volumes:     shared{form: volumeForm(cfg.VolumeStatus), store: cfg.Volumes, operations: cfg.VolumeOperations, waiter: wait, trace: cfg.Trace},
@@ -145,9 +149,9 @@ type route func(method, path string, h northbound.Handler)
 // Routes adds the API's paths.
 func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
-	// Order matters: the nested paths match those of revisions and amendments.
+	// Order matters: the nested paths match those of revisions, amendments and A&AI.
 	for _, part := range []interface{ routes(on route) }{
-		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.networks.of("network"), a.volumes.of("volume"), a.audit, a.storeAdmin, a.about,
+		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.inventory, a.nested, a.operations, a.deadLetters, a.sites, a.networks.of("network"), a.volumes.of("volume"), a.audit, a.storeAdmin, a.about,
 	} {
 		part.routes(on)
 	}

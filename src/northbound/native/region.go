@@ -132,7 +132,7 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	made, err := rs.store.Register(r.Context(), nf.Region{
 		ID: in.ID, Owner: in.Owner, Type: in.Type, Origin: nf.OriginAPI, Description: in.Description, Labels: in.Labels,
-		DefaultNamespace: in.Namespace, Plugins: in.Plugins, Interfaces: in.Interfaces, Tenants: in.Tenants, Access: access, Request: key,
+		DefaultNamespace: in.Namespace, AAITenant: in.AAITenant, Plugins: in.Plugins, Interfaces: in.Interfaces, Tenants: in.Tenants, Access: access, Request: key,
 	})
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 	}
 	changed, err := rs.store.UpdateRegion(r.Context(), mux.Vars(r)["cloud_region_id"], func(g *nf.Region) error {
 		edit, err := apply(change, wire.RegionEdit{
-			Owner: g.Owner, Description: g.Description, Labels: g.Labels, Namespace: g.DefaultNamespace, Plugins: g.Plugins, Interfaces: g.Interfaces, Tenants: g.Tenants,
+			Owner: g.Owner, Description: g.Description, Labels: g.Labels, Namespace: g.DefaultNamespace, AAITenant: g.AAITenant, Plugins: g.Plugins, Interfaces: g.Interfaces, Tenants: g.Tenants,
 		})
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 			g.Access = access
 		}
 		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
-		g.DefaultNamespace, g.Plugins, g.Interfaces = edit.Namespace, edit.Plugins, edit.Interfaces
+		g.DefaultNamespace, g.AAITenant, g.Plugins, g.Interfaces = edit.Namespace, edit.AAITenant, edit.Plugins, edit.Interfaces
 		return nil
 	})
 	ctx := r.Context()

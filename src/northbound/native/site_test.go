@@ -56,7 +56,7 @@ func serve(t *testing.T, s *standIn, edit ...func(*native.Config)) site {
 func config(s *standIn) native.Config {
 	return native.Config{
 		Regions: s, Packages: s, Usage: s, Instances: s, Inspector: s, History: s, Operations: s, Repairs: s,
-		Conditions: s, Surveys: s, Parents: s, Healths: s, Audit: s, StoreAdmin: s, Configurer: s, Charts: s, DeadLetters: s, Staging: s.stage, Version: "v1.2.3",
+		Conditions: s, Surveys: s, Parents: s, Healths: s, Audit: s, StoreAdmin: s, Configurer: s, Charts: s, DeadLetters: s, Inventory: s, Staging: s.stage, Version: "v1.2.3",
 	}
 }
 

@@ -149,7 +149,7 @@ func (n runner) answerApplied(w http.ResponseWriter, r *http.Request, op nf.Oper
 	if rev := op.Instance.Target; rev.Number > 0 {
 		in.Package, in.Inputs, in.Sensitive = rev.Package, rev.Inputs, rev.Sensitive
 		in.Labels, in.Description, in.Revision = rev.Labels, rev.Description, rev.Number
-		in.Release, in.Amendments, in.Drift, in.Claims = rev.Release, rev.Amendments, rev.Drift, rev.Claims
+		in.Release, in.Amendments, in.Drift, in.Claims, in.AAI = rev.Release, rev.Amendments, rev.Drift, rev.Claims, rev.AAI
 	}
 	out := wire.InstanceOf(in)
 	out.Operation, out.Links["operation"] = op.ID, wire.OperationPath(op.ID)

@@ -144,7 +144,7 @@ func (ws workloads) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v, op, err := ws.creator.instantiate(r, req)
+	v, op, err := ws.creator.instantiate(r, req, nf.AAI{Writer: nf.AAIService, VNF: q.GenericVNF, Module: q.Module, Tenant: r.Header.Get("Project")})
 	if err != nil {
 		return err
 	}

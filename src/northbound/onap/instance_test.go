@@ -38,6 +38,7 @@ func TestCreateInstance(t *testing.T) {
 				"hook-timeout/pre-delete":   "1m0s",
 				"hook-timeout/post-delete":  "10m0s",
 			},
+			AAI: nf.AAI{Writer: nf.AAIAdapter},
 		},
 		Options: nf.Options{OnFailure: nf.Undo, NoWait: true, Timeout: 21 * time.Minute},
 	}

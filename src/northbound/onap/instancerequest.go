@@ -66,12 +66,13 @@ type creator struct {
 
 // instantiate creates an instance. It returns the instance and its operation
 // once all objects are applied.
-func (c *creator) instantiate(r *http.Request, req instanceRequest) (vnf, nf.Operation, error) {
+func (c *creator) instantiate(r *http.Request, req instanceRequest, inventory nf.AAI) (vnf, nf.Operation, error) {
 	ctx, id := r.Context(), c.newID()
 	wanted, err := c.request(r, req, id)
 	if err != nil {
 		return vnf{}, nf.Operation{}, err
 	}
+	wanted.AAI = inventory
 	op, err := c.engine.Instantiate(ctx, wanted)
 	if err != nil {
 		return vnf{}, op, refusedPackage("Create Kubernetes Resources", err)

@@ -125,7 +125,7 @@ func (a *applier) region(ctx context.Context, d *declared.Region) error {
 		return err
 	}
 	replaced := []string{"description", "labels", "default_namespace"}
-	for _, name := range []string{"cloud_owner", "tenants", "interfaces"} { // they stay if they are not declared
+	for _, name := range []string{"cloud_owner", "tenants", "interfaces", "aai_tenant"} { // they stay if they are not declared
 		if _, ok := wanted[name]; ok {
 			replaced = append(replaced, name)
 		}
@@ -207,7 +207,7 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 	if err != nil {
 		return id, err
 	}
-	fields := []string{"csar_id", "vnf_instance_description", "parameters", "oof_parameters", "network_parameters", "set", "labels", "namespaces", "networks", "volumes", "drift", "claims", "workload_clusters"}
+	fields := []string{"csar_id", "vnf_instance_description", "parameters", "oof_parameters", "network_parameters", "set", "labels", "namespaces", "networks", "volumes", "drift", "claims", "aai", "workload_clusters"}
 	body := &changePatch{Execution: options, fields: difference(only(before, fields...), treeOfDocument(complete(d.InstanceEdit)))}
 	r := ask(api.NewUpdateVnfInstanceRequestWithBody(root, id, nil, mergePatch, nil))
 	if !body.visible(before) && !a.repackaged(d) {

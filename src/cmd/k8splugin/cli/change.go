@@ -42,6 +42,7 @@ type specFlags struct {
 	volumes      volumeFlag
 	drift        driftFlags
 	claims       string
+	inventory    inventoryFlags
 	workloads    workloadFlag
 	execution    executionFlags
 }
@@ -60,6 +61,8 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.Var(&f.workloads, "workload-cluster", "Cluster of Cluster API that becomes a cloud region, as in edge,region=edge-1,credentials=secret,ready-when=usable,server=URL,hand-over=URL; can be repeated")
 	flags.Var(&f.attach, "attach", "network that a workload attaches to, as in oam,workload=router,ip=10.0.0.9/24; create=FILE has the spec of a new network; can be repeated")
 	f.drift.define(cmd)
+	f.inventory.define(flags)
+	completeFlag(cmd, "aai-writer", fixed(string(nf.AAIService), string(nf.AAIAdapter), string(nf.AAINobody)))
 	flags.StringVar(&f.claims, "claims", "", "treatment of the PersistentVolumeClaims that StatefulSets create, when the instance is deleted: keep or delete (default keep)")
 	completeFlag(cmd, "claims", fixed(string(nf.ClaimsKeep), string(nf.ClaimsDelete)))
 	f.execution.define(cmd)
@@ -134,7 +137,7 @@ func (f *specFlags) create(in input) (*wire.InstanceCreate, error) {
 // patch returns the change of an instance with the given flags only.
 func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
 	out := &wire.InstancePatch{
-		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces, Volumes: f.volumes.all, Claims: nf.ClaimPolicy(f.claims), Workloads: f.workloads.all},
+		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces, Volumes: f.volumes.all, Claims: nf.ClaimPolicy(f.claims), AAI: f.inventory.document(), Workloads: f.workloads.all},
 		Overrides:    f.set.texts, Labels: f.labels.labels,
 	}
 	if f.claims != "" && f.claims != claimsKeep && f.claims != wire.ClaimsDelete {

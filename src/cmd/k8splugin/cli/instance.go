@@ -168,7 +168,7 @@ func (pr *printer) describeInstance(w io.Writer, i wire.Instance) error {
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
 		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Networks", attachmentsOf(i.Attachments)}, {"Volumes", volumeUsesOf(i.Bindings)}, {"Workload clusters", workloadsOf(i.Workloads)}, {"Package", i.Package}, {"Release", i.Release},
 		{"Revision", strconv.Itoa(i.Revision)}, {"State", string(i.State)}, {"Health", string(i.Health)}, {"Health message", i.HealthMessage},
-		{"Drift", driftLine(i)}, {"Claims", string(i.Claims)},
+		{"Drift", driftLine(i)}, {"Claims", string(i.Claims)}, {"A&AI", inventoryLine(i.AAI)},
 		{"Message", i.Message}, {"Operation", i.RunningOperation}, {"Labels", pairsOf(i.Labels)},
 		{"Created", pr.clock.stamp(i.Created)}, {"Updated", pr.clock.stamp(i.Updated)},
 	}

@@ -28,6 +28,7 @@ type regionFlags struct {
 	access              string
 	description, owner  string
 	namespace           string
+	tenant              string
 	labels              labelsFlag
 	plugins             pluginsFlag
 	interfaces          labelsFlag
@@ -40,6 +41,7 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.access, "access", "", "YAML file with server, ca and one credential, instead of a kubeconfig; - reads standard input")
 	flags.StringVar(&f.description, "description", "", "description of the region")
 	flags.StringVar(&f.namespace, "default-namespace", "", "namespace of new instances whose request names none")
+	flags.StringVar(&f.tenant, "aai-tenant", "", "id of the region's tenant in A&AI whose objects are those of the instances")
 	flags.Var(&f.labels, "label", "label; can be repeated")
 	flags.Var(&f.plugins, "cni", "CNI plugin on the nodes, or =false for one that is absent; can be repeated")
 	flags.Var(&f.interfaces, "interface", "name of an interface of the nodes, such as oam=eth1; can be repeated")
@@ -103,7 +105,7 @@ before it registers the region.`,
 			return err
 		}
 		body := regionCreate{wire.RegionCreate{ID: args[0], RegionEdit: wire.RegionEdit{
-			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Interfaces: present(f.interfaces.labels), Namespace: f.namespace, Kubeconfig: kubeconfig,
+			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Interfaces: present(f.interfaces.labels), Namespace: f.namespace, AAITenant: f.tenant, Kubeconfig: kubeconfig,
 		}}, access}
 		a, err := c.send(ctx, ask(api.NewCreateCloudRegionRequestWithBody(root, nil, jsonMedia, nil)), body)
 		if err != nil {
@@ -139,7 +141,7 @@ func regionUpdate(s *session) *cobra.Command {
 			value any
 		}{
 			{cmd.Flags().Changed("description"), "description", f.description},
-			{cmd.Flags().Changed("default-namespace"), "default_namespace", f.namespace},
+			{cmd.Flags().Changed("default-namespace"), "default_namespace", f.namespace}, {cmd.Flags().Changed("aai-tenant"), "aai_tenant", f.tenant},
 			{f.labels.labels != nil, "labels", f.labels.labels},
 			{f.plugins.all != nil, "cni_plugins", f.plugins.all}, {f.interfaces.labels != nil, "interfaces", f.interfaces.labels},
 			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig},
@@ -150,7 +152,7 @@ func regionUpdate(s *session) *cobra.Command {
 			}
 		}
 		if len(body) == 0 {
-			return usagef("nothing to change: give --label, --cni, --interface, --description, --default-namespace, --kubeconfig, --access or --parent")
+			return usagef("nothing to change: give --label, --cni, --interface, --description, --default-namespace, --aai-tenant, --kubeconfig, --access or --parent")
 		}
 		r := ask(api.NewUpdateCloudRegionRequestWithBody(root, args[0], mergePatch, nil))
 		a, err := c.send(ctx, r, body)
@@ -213,7 +215,7 @@ func (pr *printer) describeRegion(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"Name", r.ID}, {"Owner", r.Owner}, {"Type", string(r.Type)}, {"Origin", string(r.Origin)}, {"Description", r.Description},
-		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"CNI plugins", pluginsOf(r.Plugins)}, {"Interfaces", pairsOf(r.Interfaces)}, {"Server", r.Server}, {"Version", r.Version},
+		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"A&AI tenant", r.AAITenant}, {"CNI plugins", pluginsOf(r.Plugins)}, {"Interfaces", pairsOf(r.Interfaces)}, {"Server", r.Server}, {"Version", r.Version},
 		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.VNFInstances, r.More)},
 		{"Condition", state}, {"Message", now.Message}, {"Checked", pr.clock.stamp(now.Checked)},
 		{"Breaker", breaker}, {"Credential", credential},

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/delay"
+	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/aai"
+)
+
+const (
+	aaiRegion = "/cloud-infrastructure/cloud-regions/cloud-region/k8s/sandbox"
+	aaiTenant = aaiRegion + "/tenants/tenant/t1"
+	aaiVNF    = "/network/generic-vnfs/generic-vnf/V1"
+	aaiModule = aaiVNF + "/vf-modules/vf-module/M1"
+)
+
+// simulatedAAI is a simulator of A&AI on a port of its own, as SO sees it.
+type simulatedAAI struct {
+	*testing.T
+	*simulator.Simulator
+
+	url string
+}
+
+// startAAI starts a simulator that has the sandbox's region with a tenant.
+func startAAI(t *testing.T) *simulatedAAI {
+	t.Helper()
+	sim, err := simulator.New(simulator.Config{Users: map[string]string{"k8splugin": "p4ss", "so": "so"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	a := &simulatedAAI{t, sim, server.URL}
+	a.put(aaiRegion, `{"cloud-type": "k8s", "cloud-region-version": "1.0"}`)
+	a.put(aaiTenant, `{"tenant-name": "edge"}`)
+	t.Cleanup(func() {
+		if wrong := sim.Violations(); len(wrong) > 0 {
+			t.Errorf("requests that A&AI takes only in part: %q", wrong)
+		}
+	})
+	return a
+}
+
+// settings configures a service that writes to it.
+func (a *simulatedAAI) settings(objects string) func(*Config) {
+	a.Helper()
+	file := func(name, content string) string {
+		path := filepath.Join(a.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			a.Fatal(err)
+		}
+		return path
+	}
+	return func(c *Config) {
+		c.AAI = aaiSettings{
+			URL: a.url, Version: 30, AppID: "k8splugin", Rate: 1000, Write: true, Objects: objects, Service: "https://k8splugin.example", Interval: time.Second, Sweep: time.Hour, Parallel: 2,
+		}
+		c.AAI.Files.User, c.AAI.Files.Password = file("user", "k8splugin"), file("password", "p4ss")
+	}
+}
+
+// as sends a request of SO. The answer to a GET is nil if nothing is there.
+func (a *simulatedAAI) as(method, path, body string) (int, map[string]any) {
+	a.Helper()
+	req, err := http.NewRequestWithContext(a.Context(), method, a.url+"/aai/v30"+path, strings.NewReader(body))
+	if err != nil {
+		a.Fatal(err)
+	}
+	req.SetBasicAuth("so", "so")
+	for name, value := range map[string]string{"X-FromAppId": "MSO", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		a.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var out map[string]any
+	_ = json.NewDecoder(resp.Body).Decode(&out) // a write has no body
+	if resp.StatusCode == http.StatusNotFound {
+		return resp.StatusCode, nil
+	}
+	return resp.StatusCode, out
+}
+
+func (a *simulatedAAI) put(path, body string) {
+	a.Helper()
+	if status, out := a.as(http.MethodPut, path, body); status != http.StatusCreated {
+		a.Fatalf("cannot put %s: %d %v", path, status, out)
+	}
+}
+
+// delete deletes an object that SO has read before.
+func (a *simulatedAAI) delete(path string) {
+	a.Helper()
+	_, object := a.as(http.MethodGet, path, "")
+	if status, out := a.as(http.MethodDelete, fmt.Sprint(path, "?resource-version=", object["resource-version"]), ""); status != http.StatusNoContent {
+		a.Errorf("cannot delete %s: %d %v", path, status, out)
+	}
+}
+
+// list returns an attribute of the objects of a collection, sorted.
+func (a *simulatedAAI) list(path, element string, attributes ...string) []string {
+	a.Helper()
+	_, all := a.as(http.MethodGet, path+"?depth=all", "")
+	items, _ := all[element].([]any)
+	out := []string{}
+	for _, item := range items {
+		object, _ := item.(map[string]any)
+		var line []string
+		for _, name := range attributes {
+			line = append(line, fmt.Sprint(object[name]))
+		}
+		out = append(out, strings.Join(line, " "))
+	}
+	return slices.Sorted(slices.Values(out))
+}
+
+// until waits until a condition is true.
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for tries := 0; !condition(); tries++ {
+		if tries > 100 || t.Context().Err() != nil {
+			t.Fatalf("it does not become true: %s", what)
+		}
+		delay.For(t.Context(), delay.Doubled(10*time.Millisecond, time.Second, tries), nil)
+	}
+}
+
+// TestAAI brings up an instance whose objects A&AI gets, with the addresses of its pods,
+// changes it, and takes it down: SO can then delete what they were related to.
+func TestAAI(t *testing.T) {
+	t.Parallel()
+	a := startAAI(t)
+	a.put(aaiVNF, `{"vnf-type": "web"}`)
+	a.put(aaiModule, `{"heat-stack-id": "x"}`)
+	s := startBareService(t, a.settings("k8s-resource,vserver,network"))
+	s.registerSandbox("k8s", "t1")
+	s.upload("web", web(goodImage))
+	ns := clustertest.Namespace(t)
+	up := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{
+		"cloud_region_id": "sandbox", "csar_id": "web", "namespace": ns, "vnf_instance_name": "web", "parameters": map[string]any{"replicas": 2},
+		"aai": map[string]any{"generic_vnf_id": "V1", "vf_module_id": "M1"},
+	}))
+	id := up.text(t, "vnf_id")
+	path := "/v1/vnf_instances/" + id
+	clean := func() bool { return s.do("GET", path+"/aai", nil).text(t, "state") == "clean" }
+	until(t, "A&AI has the instance", clean)
+
+	// Every object and every pod is there, and related to the module.
+	want := s.names(path, "objects")
+	resources := func() []string { return a.list(aaiTenant+"/k8s-resources", "k8s-resource", "kind", "name") }
+	pods := s.names(path, "pods")
+	want = append(want, pods...)
+	until(t, "A&AI has the pods", func() bool { return len(resources()) == len(want) && clean() })
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), resources()); diff != "" {
+		t.Errorf("A&AI differs from the region (-region +A&AI):\n%s", diff)
+	}
+	_, module := a.as(http.MethodGet, aaiModule, "")
+	edges, _ := module["relationship-list"].(map[string]any)["relationship"].([]any)
+	if len(edges) != len(want)+len(pods) {
+		t.Errorf("the module has %d relations, but A&AI %d objects and %d servers", len(edges), len(want), len(pods))
+	}
+	servers := a.list(aaiTenant+"/vservers", "vserver", "vserver-name", "prov-status")
+	if got := strings.Join(servers, ", "); len(servers) != len(pods) || strings.Count(got, " RUNNING") != len(pods) {
+		t.Errorf("A&AI has the servers %q", servers)
+	}
+
+	// A&AI follows a change of the number of pods.
+	s.want(http.StatusOK, s.do("PATCH", path, map[string]any{"parameters": map[string]any{"replicas": 1}}))
+	until(t, "A&AI has the pods that are left", func() bool {
+		left := len(want) - len(pods) + len(s.names(path, "pods"))
+		return left < len(want) && len(resources()) == left && clean()
+	})
+	before := resources()
+
+	// What another client has deleted comes back when it is asked for.
+	objects, _ := s.do("GET", path+"/aai", nil).field(t, "objects").([]any)
+	a.delete(fmt.Sprint(objects[0]))
+	s.want(http.StatusAccepted, s.do("POST", path+"/aai/sync", nil))
+	until(t, "the object is back", func() bool { return slices.Equal(before, resources()) })
+
+	s.want(http.StatusNoContent, s.do("DELETE", path, nil))
+	if left := resources(); len(left) > 0 {
+		t.Errorf("A&AI still has %q", left)
+	}
+	a.delete(aaiModule)
+	a.delete(aaiVNF)
+	a.delete(aaiTenant)
+	a.delete(aaiRegion)
+	if listed, _ := s.do("GET", "/v1/inventory/aai", nil).field(t, "listings").([]any); len(listed) > 0 {
+		t.Errorf("listings are left: %v", listed)
+	}
+}
+
+// registerSandbox registers the sandbox as a region of A&AI.
+func (s *testService) registerSandbox(owner, tenant string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{
+		"cloud_region_id": "sandbox", "cloud_owner": owner, "aai_tenant": tenant, "kubeconfig": clustertest.Kubeconfig(s.t),
+	}))
+}
+
+// names returns "kind name" of the objects of a list in an instance's document.
+func (s *testService) names(path, list string) (out []string) {
+	s.t.Helper()
+	all, _ := s.do("GET", path+"?pods=true", nil).field(s.t, list).([]any)
+	for _, one := range all {
+		object, _ := one.(map[string]any)
+		out = append(out, strings.TrimPrefix(fmt.Sprint(object["kind"], " ", object["name"]), "<nil> "))
+	}
+	return out
+}
