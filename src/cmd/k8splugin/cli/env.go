@@ -71,6 +71,7 @@ func commands(s *session) []*cobra.Command {
 		instanceCommand(s),
 		operationCommand(s),
 		notificationCommand(s),
+		inventoryCommand(s),
 		networkCommand(s),
 		volumeCommand(s),
 		siteCommand(s),
