@@ -123,7 +123,8 @@ var floors = map[string]floor{
 	"site/sitetest":           {[]string{"nf"}, "one test host, for every package that connects to it"},
 	"telemetry/telemetrytest": {nil, "one test collector, for every package that sends to it"},
 
-	"simulator/aai": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/aai":    {nil, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/istiod": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
@@ -175,7 +176,8 @@ var outside = map[string]struct {
 	"sigs.k8s.io/yaml":                         {[]string{"cmd", "declared", "bundle", "northbound/onap", "render/helm", "render/rendertest"}, "YAML as Kubernetes and Helm read and print it"},
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},
 	"go.opentelemetry.io":                      {[]string{"telemetry"}, "traces are made in one place; what is traced knows an interface of its own"},
-	"google.golang.org/grpc":                   {[]string{"store/etcd"}, "etcd speaks it"},
+	"google.golang.org/grpc":                   {[]string{"store/etcd", "simulator/istiod"}, "etcd and istiod speak it"},
+	"istio.io/api":                             {[]string{"simulator/istiod"}, "certificates are requested in Istio's own messages"},
 	"google.golang.org/protobuf":               {[]string{"telemetry/telemetrytest", "store/etcd"}, "traces are sent in it, and etcd stores revisions in it"},
 	"github.com/coreos/go-oidc/v3":             {[]string{"access", "cmd/k8splugin/cli"}, "identities are proved in one place, and a user logs in at a provider"},
 	"golang.org/x/oauth2":                      {[]string{"cluster", "cmd/k8splugin/cli"}, "tokens are fetched where regions are reached, and where a user logs in"},
