@@ -68,6 +68,7 @@ var floors = map[string]floor{
 
 	"operation": {[]string{"nf", "store", "store/lease", "delay"}, "operations are shared among replicas without knowing what they do"},
 	"outbox":    {[]string{"nf", "outbound", "breaker", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},
+	"istio":     {[]string{"delay"}, "the service's identity in a mesh is kept without knowing which connections use it"},
 	"aai":       {[]string{"nf", "outbound", "breaker"}, "A&AI is compared and written without knowing when something has changed, or where facts come from"},
 	"aaisync":   {[]string{"nf", "aai", "store", "store/lease", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
 	"aaisource": {[]string{"nf", "aai", "aaisync", "delay"}, "what A&AI is to have is known without knowing where records are kept, or how regions are watched"},
@@ -176,8 +177,8 @@ var outside = map[string]struct {
 	"sigs.k8s.io/yaml":                         {[]string{"cmd", "declared", "bundle", "northbound/onap", "render/helm", "render/rendertest"}, "YAML as Kubernetes and Helm read and print it"},
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},
 	"go.opentelemetry.io":                      {[]string{"telemetry"}, "traces are made in one place; what is traced knows an interface of its own"},
-	"google.golang.org/grpc":                   {[]string{"store/etcd", "simulator/istiod"}, "etcd and istiod speak it"},
-	"istio.io/api":                             {[]string{"simulator/istiod"}, "certificates are requested in Istio's own messages"},
+	"google.golang.org/grpc":                   {[]string{"store/etcd", "istio", "simulator/istiod"}, "etcd and istiod speak it"},
+	"istio.io/api":                             {[]string{"istio", "simulator/istiod"}, "certificates are requested in Istio's own messages"},
 	"google.golang.org/protobuf":               {[]string{"telemetry/telemetrytest", "store/etcd"}, "traces are sent in it, and etcd stores revisions in it"},
 	"github.com/coreos/go-oidc/v3":             {[]string{"access", "cmd/k8splugin/cli"}, "identities are proved in one place, and a user logs in at a provider"},
 	"golang.org/x/oauth2":                      {[]string{"cluster", "cmd/k8splugin/cli"}, "tokens are fetched where regions are reached, and where a user logs in"},
