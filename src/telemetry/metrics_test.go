@@ -181,7 +181,15 @@ func TestSourcesAreShown(t *testing.T) {
 		"Replicas":    {"the replicas are counted", telemetry.Sources{Replicas: func() int { return 3 }}, map[string]float64{"k8splugin_replicas_alive": 3}},
 		"Certificate": {"the certificate expires", telemetry.Sources{Certificate: func() time.Time { return start }}, map[string]float64{"k8splugin_tls_certificate_expiry_timestamp_seconds": unix}},
 		"Plain":       {"a service without TLS has no certificate that could expire in 1970", telemetry.Sources{Certificate: func() time.Time { return time.Time{} }}, map[string]float64{}},
-		"Sealed":      {"records are counted by key", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a": 1, "b": 0} }}, map[string]float64{"k8splugin_encrypted_records{key=a}": 1, "k8splugin_encrypted_records{key=b}": 0}},
+		"Mesh": {"the certificate from istiod has an age, and requests may fail", telemetry.Sources{Mesh: func() telemetry.MeshCertificate {
+			return telemetry.MeshCertificate{Obtained: start, Expires: start, Failures: 2}
+		}}, map[string]float64{
+			"k8splugin_istio_certificate_obtained_timestamp_seconds": unix, "k8splugin_istio_certificate_expiry_timestamp_seconds": unix, "k8splugin_istio_certificate_failures_total": 2,
+		}},
+		"NoMesh": {"before the first certificate, there are only failures", telemetry.Sources{Mesh: func() telemetry.MeshCertificate { return telemetry.MeshCertificate{} }}, map[string]float64{
+			"k8splugin_istio_certificate_failures_total": 0,
+		}},
+		"Sealed": {"records are counted by key", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a": 1, "b": 0} }}, map[string]float64{"k8splugin_encrypted_records{key=a}": 1, "k8splugin_encrypted_records{key=b}": 0}},
 		"Store": {"a store has a size, and may be full", telemetry.Sources{Store: func() telemetry.StoreSpace {
 			return telemetry.StoreSpace{Size: 80, InUse: 60, Quota: 100, Compacted: start, Full: true}
 		}}, map[string]float64{

@@ -93,7 +93,10 @@ func busy(t testing.TB) *prometheus.Registry {
 			}}
 		},
 		Certificate: func() time.Time { return accepted },
-		Sealed:      func() map[string]int { return map[string]int{"2026-01": 7} },
+		Mesh: func() telemetry.MeshCertificate {
+			return telemetry.MeshCertificate{Obtained: accepted, Expires: accepted, Failures: 1}
+		},
+		Sealed: func() map[string]int { return map[string]int{"2026-01": 7} },
 		Store: func() telemetry.StoreSpace {
 			return telemetry.StoreSpace{Size: 80, InUse: 60, Quota: 100, Compacted: accepted}
 		},

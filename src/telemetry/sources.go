@@ -23,11 +23,19 @@ type Sources struct {
 	Drifts      func() []nf.DriftCount           // number of instances by policy and state of drift
 	Regions     func() map[string]nf.RegionState // every registered region by its id; nil: currently unknown
 	Certificate func() time.Time                 // expiry of the service's certificate; zero: none
+	Mesh        func() MeshCertificate           // the service's certificate from istiod
 	Sealed      func() map[string]int            // records by the key that encrypts them
 	Store       func() StoreSpace                // usage of the store
 	Index       func() map[string]IndexStatus    // the index of lists with filters, by table
 	Targets     func() map[nf.BreakerState]int   // recent targets of notifications by the state of their circuit breaker
 	Broken      func() map[string]int64          // new versions of files that could not be used, by content: "rules"
+}
+
+// MeshCertificate is the state of the service's certificate from istiod. Zero times
+// are not shown: there is no certificate yet.
+type MeshCertificate struct {
+	Obtained, Expires time.Time
+	Failures          int64 // requests for a certificate that failed
 }
 
 // StoreSpace is the usage of the store. Zero fields are not shown, except InUse
@@ -74,6 +82,9 @@ func (m *Metrics) Watch(s Sources) error {
 	}
 	if s.Certificate != nil {
 		all = append(all, certificateGauge(s.Certificate))
+	}
+	if s.Mesh != nil {
+		all = append(all, meshGauges(s.Mesh), meshCounter(s.Mesh))
 	}
 	if s.Sealed != nil {
 		all = append(all, sealedGauge(s.Sealed))
@@ -196,6 +207,23 @@ func certificateGauge(expires func() time.Time) *sourceCollector {
 	d := desc("k8splugin_tls_certificate_expiry_timestamp_seconds", "When the certificate that the service presents to its clients expires, in seconds since 1970; absent if it has none.")
 	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		showTime(show, d, expires())
+	}}
+}
+
+func meshGauges(certificate func() MeshCertificate) *sourceCollector {
+	obtained := desc("k8splugin_istio_certificate_obtained_timestamp_seconds", "When the service obtained its certificate from istiod, in seconds since 1970; absent if it has none.")
+	expiry := desc("k8splugin_istio_certificate_expiry_timestamp_seconds", "When the service's certificate from istiod expires, in seconds since 1970; absent if it has none.")
+	return &sourceCollector{descs: []*prometheus.Desc{obtained, expiry}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		c := certificate()
+		showTime(show, obtained, c.Obtained)
+		showTime(show, expiry, c.Expires)
+	}}
+}
+
+func meshCounter(certificate func() MeshCertificate) *sourceCollector {
+	d := desc("k8splugin_istio_certificate_failures_total", "Requests to istiod for a certificate that failed.")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, counter: true, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		show(d, float64(certificate().Failures))
 	}}
 }
 
