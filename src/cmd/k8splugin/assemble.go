@@ -22,6 +22,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/clusterapi"
 	"github.com/multicloud-k8s/k8splugin/src/drift"
 	"github.com/multicloud-k8s/k8splugin/src/health"
+	"github.com/multicloud-k8s/k8splugin/src/istio"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
@@ -59,6 +60,7 @@ type service struct {
 	binder    *volume.Kind
 	audit     *audit.Log
 	tls       *access.TLS                 // nil: connections are not encrypted
+	mesh      *istio.Identity             // nil: no certificate from istiod. Clients of ONAP's services take its ClientConfig
 	wait      func(context.Context) error // returns when the store cannot be used any longer
 	handler   http.Handler
 	log       *slog.Logger
@@ -145,6 +147,9 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 		return err
 	}
 	s.tls = rules.tls
+	if s.mesh, err = cfg.Istio.identity(obs.log); err != nil {
+		return err
+	}
 	guarded, err := access.NewGuarded(access.GuardedConfig{
 		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit,
 	})

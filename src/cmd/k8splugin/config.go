@@ -55,6 +55,7 @@ type Config struct {
 	ProtectMetrics bool          `koanf:"protect-metrics"`
 	AuditFile      string        `koanf:"audit-file"`
 	AuditRetention time.Duration `koanf:"audit-retention"`
+	Istio          istioConfig   `koanf:"-"` // its settings have flags of their own
 
 	ONAPErrors    string `koanf:"onap-errors"`
 	CallbackAllow string `koanf:"allowed-callbacks"`
@@ -105,6 +106,7 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.Float64("prune-share", 0.5, "maximum share of an instance's objects that a change may delete without confirmation, if it deletes more than two objects")
 	flags.String("encryption-key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
 	accessFlags(flags)
+	istioFlags(flags)
 	apiFlags(flags)
 	aaiFlags(flags)
 }
@@ -210,6 +212,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	for name, into := range map[string]*float64{"prune-share": &c.PruneShare, "rate-limit": &c.RateLimit, "otlp-sample-ratio": &c.OTLPSample} {
 		*into, _ = flags.GetFloat64(name)
 	}
+	c.Istio.take(flags)
 	c.Workers, _ = flags.GetInt("workers")
 	c.PruneObjects, _ = flags.GetInt("prune-objects")
 	c.MaxPackage, _ = flags.GetInt64("max-package-bytes")
@@ -294,7 +297,7 @@ func (c *Config) validateLimits() []error {
 // reach, unless it is requested explicitly. It also checks that the TLS
 // settings are complete.
 func (c *Config) validateAccess() []error {
-	var errs []error
+	errs := []error{c.Istio.validate()}
 	if c.AccessFile == "" && !c.InsecureNoAuth && !loopback(c.Listen) {
 		errs = append(errs, fmt.Errorf("listen: other machines can reach %s without authentication; give --access-file or --insecure-no-auth", c.Listen))
 	}
@@ -349,13 +352,11 @@ func (c Config) LogValue() slog.Value {
 		slog.String("log-level", c.LogLevel), slog.String("log-format", c.LogFormat),
 		slog.Int("workers", c.Workers), slog.String("operation-timeout", c.OperationTimeout.String()), slog.String("sync-timeout", c.SyncWait.String()),
 		slog.String("drain-timeout", c.DrainTimeout.String()), slog.Int64("max-package-bytes", c.MaxPackage), slog.Int64("store-quota", c.StoreQuota), slog.String("operation-retention", c.Retention.String()),
-		slog.String("lease-duration", c.Lease.String()), slog.String("replica-name", c.Replica),
-		slog.Int("prune-objects", c.PruneObjects), slog.Float64("prune-share", c.PruneShare),
+		slog.String("lease-duration", c.Lease.String()), slog.String("replica-name", c.Replica), slog.Int("prune-objects", c.PruneObjects), slog.Float64("prune-share", c.PruneShare),
 		slog.String("encryption-key-file", c.keyFile()), slog.Bool("keys-from-environment", len(c.Keys) > 0),
 		slog.String("access-file", c.AccessFile), slog.Bool("insecure-no-auth", c.InsecureNoAuth),
 		slog.String("tls-cert", c.TLSCert), slog.String("tls-client-ca", c.TLSClientCA), slog.String("allowed-hosts", c.Hosts),
-		slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics),
-		slog.String("audit-file", c.AuditFile), slog.String("audit-retention", c.AuditRetention.String()),
+		slog.Any("istio", &c.Istio), slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics), slog.String("audit-file", c.AuditFile), slog.String("audit-retention", c.AuditRetention.String()),
 		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
 		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),

@@ -85,8 +85,8 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	if s.tls != nil {
-		listener = tls.NewListener(listener, s.tls.Config())
+	if config := s.listenerTLS(); config != nil {
+		listener = tls.NewListener(listener, config)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -97,6 +97,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	})
 	group.Go(func() error { return s.wait(ctx) })
 	group.Go(func() error { return s.workers.Run(ctx) })
+	group.Go(func() error { return s.keepCertificate(ctx) })
 	group.Go(func() error { return s.index.Run(ctx) })
 	group.Go(func() error { return s.pool.Run(ctx, s.catalog.Regions) })
 	group.Go(func() error { return s.audit.Run(ctx) })

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+
+	"github.com/multicloud-k8s/k8splugin/src/istio"
+	"github.com/multicloud-k8s/k8splugin/src/telemetry"
+)
+
+// istioConfig holds the settings of the certificate from istiod.
+type istioConfig struct {
+	CA        string // empty: none
+	TokenFile string
+	RootFile  string
+	Cluster   string
+	Peers     string
+}
+
+func istioFlags(flags *pflag.FlagSet) {
+	flags.String("istio-ca", "", "host:port of istiod, to request the service's certificate from; if empty, none is requested")
+	flags.String("istio-token-file", "/var/run/secrets/tokens/istio-token", "token of the service account, for the audience istio-ca; read again for each request")
+	flags.String("istio-root-file", "/var/run/secrets/istio/root-cert.pem", "PEM file with the roots of the mesh; when it changes, the certificate is renewed")
+	flags.String("istio-cluster", "", "id of the cluster that issued the token, in a mesh of several clusters")
+	flags.String("istio-peers", "", "comma-separated SPIFFE ids that connections with the certificate are limited to; an entry that ends in a slash allows all ids below it")
+}
+
+func (c *istioConfig) take(flags *pflag.FlagSet) {
+	for name, into := range map[string]*string{
+		"istio-ca": &c.CA, "istio-token-file": &c.TokenFile, "istio-root-file": &c.RootFile, "istio-cluster": &c.Cluster, "istio-peers": &c.Peers,
+	} {
+		*into, _ = flags.GetString(name)
+	}
+}
+
+// identity returns the service's identity in the mesh, without a certificate yet;
+// nil without --istio-ca.
+func (c *istioConfig) identity(log *slog.Logger) (*istio.Identity, error) {
+	if c.CA == "" {
+		return nil, nil
+	}
+	return istio.New(istio.Config{
+		Address: c.CA, TokenFile: c.TokenFile, RootFile: c.RootFile, Cluster: c.Cluster, Peers: listed(c.Peers), Logger: log,
+	})
+}
+
+// validate returns an error if an identity could not be created.
+func (c *istioConfig) validate() error {
+	if _, err := c.identity(nil); err != nil {
+		return fmt.Errorf("istio-ca, istio-token-file, istio-root-file, istio-peers: %w", err)
+	}
+	return nil
+}
+
+// LogValue returns the settings for the log.
+func (c *istioConfig) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("ca", c.CA), slog.String("token-file", c.TokenFile), slog.String("root-file", c.RootFile),
+		slog.String("cluster", c.Cluster), slog.String("peers", c.Peers))
+}
+
+// listenerTLS returns the configuration of the listener; nil: connections are not
+// encrypted. The files of --tls-cert take precedence over the certificate from
+// istiod, because clients outside the mesh verify host names.
+func (s *service) listenerTLS() *tls.Config {
+	switch {
+	case s.tls != nil:
+		return s.tls.Config()
+	case s.mesh != nil:
+		return s.mesh.ServerConfig()
+	}
+	return nil
+}
+
+// keepCertificate keeps the certificate from istiod valid, if there is one.
+func (s *service) keepCertificate(ctx context.Context) error {
+	if s.mesh == nil {
+		return nil
+	}
+	return s.mesh.Run(ctx)
+}
+
+// meshSource returns the source of the certificate's metrics; nil: there is none.
+func meshSource(identity *istio.Identity) func() telemetry.MeshCertificate {
+	if identity == nil {
+		return nil
+	}
+	return func() telemetry.MeshCertificate {
+		s := identity.Status()
+		return telemetry.MeshCertificate{Obtained: s.Obtained, Expires: s.Expires, Failures: s.Failures}
+	}
+}
