@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -116,6 +117,12 @@ func installations() map[string]installation {
 				"ServiceMonitor/site-k8splugin", "PrometheusRule/site-k8splugin"),
 			check: checkMonitoring,
 		},
+		"Istio": {
+			reason:  "a pod without a sidecar gets a token for istiod, the roots of the mesh, and a way to istiod",
+			values:  sound + "istio: {enabled: true, cluster: c1, peers: [\"spiffe://cluster.local/ns/onap/\", \"spiffe://cluster.local/ns/x/sa/y\"]}\nnetworkPolicy: {egress: [{to: []}]}\n",
+			objects: objects("Service/site-k8splugin", "StatefulSet/site-k8splugin"),
+			check:   checkIstio,
+		},
 		"ONAP": {
 			reason: "in the place of ONAP's plugin, the service has its name, its port, its place on the bus and its broker",
 			values: "keys: {existingSecret: site-keys}\naccess: {insecureNoAuth: true}\n" + outside +
@@ -151,6 +158,31 @@ func installations() map[string]installation {
 			check:   checkEverythingElse,
 		},
 	}
+}
+
+func checkIstio(t *testing.T, r release, cfg Config) {
+	same(t, "settings", istioConfig{
+		CA: "istiod.istio-system.svc:15012", TokenFile: "/var/run/secrets/tokens/istio-token", RootFile: "/var/run/secrets/istio/root-cert.pem",
+		Cluster: "c1", Peers: "spiffe://cluster.local/ns/onap/,spiffe://cluster.local/ns/x/sa/y",
+	}, cfg.Istio)
+	pod := r.pod(t).Spec
+	for _, file := range []string{cfg.Istio.TokenFile, cfg.Istio.RootFile} {
+		same(t, file, true, mounted(pod, filepath.Dir(file)))
+	}
+	for _, v := range pod.Volumes {
+		switch v.Name {
+		case "istio-token":
+			token := v.Projected.Sources[0].ServiceAccountToken
+			same(t, "token", []any{"istio-ca", int64(43200), "istio-token"}, []any{token.Audience, *token.ExpirationSeconds, token.Path})
+		case "istio-root":
+			same(t, "roots", "istio-ca-root-cert", v.ConfigMap.Name)
+		}
+	}
+	same(t, "scheme", corev1.URISchemeHTTPS, pod.Containers[0].ReadinessProbe.HTTPGet.Scheme)
+	same(t, "port", "https", object[corev1.Service](t, r, "Service/site-k8splugin").Spec.Ports[0].Name)
+	egress := object[networkingv1.NetworkPolicy](t, r, "NetworkPolicy/site-k8splugin").Spec.Egress
+	same(t, "rules", 2, len(egress))
+	same(t, "istiod", []any{"istio-system", "istiod", 15012}, []any{egress[1].To[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"], egress[1].To[0].PodSelector.MatchLabels["app"], egress[1].Ports[0].Port.IntValue()})
 }
 
 func checkMonitoring(t *testing.T, r release, cfg Config) {
@@ -235,6 +267,7 @@ func TestChartRefuses(t *testing.T) {
 		"Closed metrics":  {"Prometheus could not read the metrics", "keys: {existingSecret: k}\naccess: {existingSecret: a}\nmonitoring: {serviceMonitor: {enabled: true}}\n", "access.protectMetrics"},
 		"Half a pair":     {"a certificate is useless without its key", sound + "tls: {certificate: x}\n", "tls.certificate and tls.privateKey must be set together"},
 		"Clients alone":   {"client certificates require TLS", sound + "tls: {clientCAKey: ca.crt}\n", "requires tls.existingSecret"},
+		"No peers":        {"an empty list would be an error of the service", sound + "istio: {enabled: true}\n", "istio.peers: requires at least one"},
 		"Node port":       {"it would be ignored", sound + "service: {nodePort: 30498}\n", "service.nodePort"},
 		"Setting decided": {"two values of a setting would contradict each other", sound + "settings: {listen: \":1\"}\n", "settings.listen"},
 

@@ -51,6 +51,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if or .Values.tls.existingSecret .Values.tls.certificate }}true{{ end -}}
 {{- end -}}
 
+{{- define "k8splugin.https" -}}
+{{- if or (include "k8splugin.tls" .) .Values.istio.enabled }}true{{ end -}}
+{{- end -}}
+
 {{- define "k8splugin.clientCA" -}}
 {{- if .Values.tls.existingSecret }}{{ .Values.tls.clientCAKey }}{{ else if .Values.tls.clientCA }}ca.crt{{ end -}}
 {{- end -}}

@@ -39,7 +39,7 @@ spec:
 {{- end -}}
 
 {{- define "k8splugin.container" -}}
-{{- $probe := dict "port" "api" "scheme" (ternary "HTTPS" "HTTP" (eq (include "k8splugin.tls" .) "true")) -}}
+{{- $probe := dict "port" "api" "scheme" (ternary "HTTPS" "HTTP" (eq (include "k8splugin.https" .) "true")) -}}
 image: {{ include "k8splugin.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 args: {{- concat (list "serve" "--config" "/etc/k8splugin/config/config.yaml") .Values.extraArgs | toYaml | nindent 0 }}
@@ -108,6 +108,10 @@ env:
 {{- if include "k8splugin.tls" . }}
 - {name: tls, mountPath: /etc/k8splugin/tls, readOnly: true}
 {{- end }}
+{{- if .Values.istio.enabled }}
+- {name: istio-token, mountPath: /var/run/secrets/tokens, readOnly: true}
+- {name: istio-root, mountPath: /var/run/secrets/istio, readOnly: true}
+{{- end }}
 {{- if .Values.store.tlsSecret }}
 - {name: store, mountPath: /etc/k8splugin/store, readOnly: true}
 {{- end }}
@@ -141,6 +145,15 @@ env:
 {{- if include "k8splugin.tls" . }}
 - name: tls
   secret: {secretName: {{ default (printf "%s-tls" $name) .Values.tls.existingSecret | quote }}, defaultMode: 0440}
+{{- end }}
+{{- if .Values.istio.enabled }}
+- name: istio-token
+  projected:
+    defaultMode: 0440
+    sources:
+    - serviceAccountToken: {audience: istio-ca, expirationSeconds: 43200, path: istio-token}
+- name: istio-root
+  configMap: {name: {{ .Values.istio.rootConfigMap | quote }}}
 {{- end }}
 {{- with .Values.store.tlsSecret }}
 - name: store

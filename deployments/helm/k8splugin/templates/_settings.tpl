@@ -30,6 +30,15 @@
 {{- $_ := set $s "tls-client-ca" (printf "/etc/k8splugin/tls/%s" .) -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.istio -}}
+{{- if .enabled -}}
+{{- $_ := set $s "istio-ca" (default (printf "istiod.%s.svc:15012" .namespace) .address) -}}
+{{- $_ := set $s "istio-token-file" "/var/run/secrets/tokens/istio-token" -}}
+{{- $_ := set $s "istio-root-file" "/var/run/secrets/istio/root-cert.pem" -}}
+{{- $_ := set $s "istio-cluster" .cluster -}}
+{{- $_ := set $s "istio-peers" (join "," .peers) -}}
+{{- end -}}
+{{- end -}}
 {{- if .Values.readinessRules -}}
 {{- $_ := set $s "readiness-rules" "/etc/k8splugin/config/readiness.yaml" -}}
 {{- end -}}
@@ -44,7 +53,7 @@
 
 {{- /* Settings that the chart sets from other values. They are rejected in .Values.settings. */ -}}
 {{- define "k8splugin.decided" -}}
-config listen data store encryption-key-file access-file insecure-no-auth allowed-hosts protect-metrics rate-limit tls-cert tls-key tls-client-ca audit-file drain-timeout replica-name onap-errors allowed-callbacks readiness-rules
+config listen data store encryption-key-file access-file insecure-no-auth allowed-hosts protect-metrics rate-limit tls-cert tls-key tls-client-ca istio-ca istio-token-file istio-root-file istio-cluster istio-peers audit-file drain-timeout replica-name onap-errors allowed-callbacks readiness-rules
 {{- end -}}
 
 {{- /* Rejects values that cannot work, and reports all of them at once. */ -}}
@@ -105,6 +114,9 @@ config listen data store encryption-key-file access-file insecure-no-auth allowe
 {{- end -}}
 {{- if and $v.tls.clientCAKey (not $v.tls.existingSecret) -}}
 {{- $wrong = append $wrong "tls.clientCAKey: requires tls.existingSecret, in which it is a key" -}}
+{{- end -}}
+{{- if and $v.istio.enabled (not $v.istio.peers) -}}
+{{- $wrong = append $wrong "istio.peers: requires at least one; spiffe://<trust domain>/ allows all workloads of the mesh" -}}
 {{- end -}}
 {{- if and $v.service.nodePort (ne $v.service.type "NodePort") -}}
 {{- $wrong = append $wrong "service.nodePort: requires service.type NodePort" -}}
