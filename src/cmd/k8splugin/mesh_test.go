@@ -16,22 +16,21 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/simulator/istiod"
 )
 
-// testMesh is a simulated istiod. A token is the name of its service account in the namespace
-// onap.
+// testMesh is a simulated istiod.
 type testMesh struct {
 	istiod  *istiod.Simulator
 	address string
 	dir     string
 }
 
-func startMesh(t *testing.T) testMesh {
+// named reviews tokens that are the name of a service account in the namespace onap.
+func named(_ context.Context, token string, audiences []string) (istiod.Review, error) {
+	return istiod.Review{Authenticated: true, User: "system:serviceaccount:onap:" + token, Audiences: audiences}, nil
+}
+
+func startMesh(t *testing.T, review func(context.Context, string, []string) (istiod.Review, error)) testMesh {
 	t.Helper()
-	simulator, err := istiod.New(istiod.Config{
-		Hosts: []string{"127.0.0.1"},
-		Review: func(_ context.Context, token string, audiences []string) (istiod.Review, error) {
-			return istiod.Review{Authenticated: true, User: "system:serviceaccount:onap:" + token, Audiences: audiences}, nil
-		},
-	})
+	simulator, err := istiod.New(istiod.Config{Hosts: []string{"127.0.0.1"}, Review: review})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +62,11 @@ func (m testMesh) write(t *testing.T, name, content string) string {
 	return path
 }
 
-// client returns an HTTP client with the certificate of a service account.
-func (m testMesh) client(t *testing.T, account string) *http.Client {
+// enrol returns an identity that requests its certificate with a token, until the test ends.
+func (m testMesh) enrol(t *testing.T, name, token string) *istio.Identity {
 	t.Helper()
 	peer, err := istio.New(istio.Config{
-		Address: m.address, TokenFile: m.write(t, account, account), RootFile: filepath.Join(m.dir, "root"), Peers: []string{"spiffe://cluster.local/ns/onap/sa/k8splugin"},
+		Address: m.address, TokenFile: m.write(t, name, token), RootFile: filepath.Join(m.dir, "root"), Peers: []string{"spiffe://cluster.local/ns/onap/sa/k8splugin"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,15 +74,22 @@ func (m testMesh) client(t *testing.T, account string) *http.Client {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- peer.Run(ctx) }()
-	transport := &http.Transport{TLSClientConfig: peer.ClientConfig(), ForceAttemptHTTP2: true}
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
+	return peer
+}
+
+// client returns an HTTP client with the certificate of a service account.
+func (m testMesh) client(t *testing.T, account string) *http.Client {
+	t.Helper()
+	peer := m.enrol(t, account, account)
 	until(t, func() bool { return peer.Status().ID != "" })
+	transport := &http.Transport{TLSClientConfig: peer.ClientConfig(), ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
 
@@ -102,7 +108,7 @@ func until(t *testing.T, met func() bool) {
 // limited, and whose access rules identify them.
 func TestMesh(t *testing.T) {
 	t.Parallel()
-	m := startMesh(t)
+	m := startMesh(t, named)
 	rules := m.write(t, "access.yaml", `
 certificates:
 - {uri: "spiffe://cluster.local/ns/onap/sa/so", name: so, groups: [onap]}
