@@ -39,8 +39,9 @@ type Config struct {
 	Clock  func() time.Time // default time.Now
 	Logger *slog.Logger     // default: discard
 
-	// Certificate returns the client's certificate if Files names none. Default: none.
-	Certificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
+	// TLS verifies the server if Files names no CA, and has the client's certificate if
+	// Files names none. Default: the CAs of the system, and no certificate.
+	TLS *tls.Config
 }
 
 // Peer is a server that the operator has configured. It is safe for concurrent use.
@@ -90,9 +91,13 @@ func (c Config) load(read func(name string) ([]byte, error)) (access, error) {
 	}
 	out := access{
 		user: strings.TrimSpace(string(contents[c.Files.User])), password: nf.Secret(strings.TrimRight(string(contents[c.Files.Password]), "\r\n")),
-		tls: &tls.Config{MinVersion: tls.VersionTLS12, GetClientCertificate: c.Certificate},
+		tls: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if c.TLS != nil {
+		out.tls = c.TLS.Clone()
 	}
 	if c.Files.CA != "" {
+		out.tls.InsecureSkipVerify, out.tls.VerifyConnection = false, nil // verify the host name instead
 		out.tls.RootCAs = x509.NewCertPool()
 		if !out.tls.RootCAs.AppendCertsFromPEM(contents[c.Files.CA]) {
 			return access{}, nf.E(nf.Invalid, "use", c.Files.CA, errors.New("the file contains no certificate"))

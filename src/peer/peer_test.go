@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -128,6 +129,59 @@ func TestPeer(t *testing.T) {
 	write("key", client.key) // the key of another certificate
 	if name, err := get(t, transport, secondServer.URL); err != nil || name != "other" || p.Broken() != 1 {
 		t.Errorf("the previous files must stay active: %q, %v, broken %d", name, err, p.Broken())
+	}
+}
+
+// TestTLS has a configuration that applies where the files set nothing.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	dir, server, given, client := t.TempDir(), newPair(t, "server"), newPair(t, "given"), newPair(t, "client")
+	write := func(name, content string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	own, err := tls.X509KeyPair([]byte(given.certificate), []byte(given.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server.serve(t)
+	ca, other, certificate, key := write("ca", server.certificate), write("other", given.certificate), write("cert", client.certificate), write("key", client.key)
+	for name, tc := range map[string]struct {
+		reason   string
+		files    peer.Files
+		accepts  bool   // the configuration accepts any server
+		sees     string // certificate that the server sees; empty: there is no connection
+		verified bool   // by the configuration
+	}{
+		"Nothing":     {"the configuration verifies the server, and has the certificate", peer.Files{}, true, "given", true},
+		"Rejected":    {"a server that it rejects is rejected", peer.Files{}, false, "", true},
+		"CA":          {"a CA verifies the server instead", peer.Files{CA: ca}, false, "given", false},
+		"Other CA":    {"and rejects what the configuration accepts", peer.Files{CA: other}, true, "", false},
+		"Certificate": {"a certificate is sent instead", peer.Files{Certificate: certificate, Key: key}, true, "client", true},
+	} {
+		verified := false
+		p, err := peer.New(peer.Config{Name: "test", Files: tc.files, TLS: &tls.Config{
+			InsecureSkipVerify:   true,
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil },
+			VerifyConnection: func(tls.ConnectionState) error {
+				if verified = true; !tc.accepts {
+					return errors.New("not a peer")
+				}
+				return nil
+			},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := p.Transport()
+		sees, err := get(t, transport, s.URL)
+		transport.CloseIdleConnections()
+		if (err != nil) != (tc.sees == "") || sees != tc.sees || verified != tc.verified {
+			t.Errorf("%s: %s: the server sees %q, verified %t: %v", name, tc.reason, sees, verified, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -144,12 +145,13 @@ func (s aaiSettings) LogValue() slog.Value {
 	)
 }
 
-// client returns the client of A&AI, or nil if A&AI is not used. It sends nothing yet.
-func (s aaiSettings) client(log *slog.Logger) (*aai.Client, error) {
+// client returns the client of A&AI, or nil if A&AI is not used. It sends nothing yet. The
+// mesh, which may be nil, applies if no files are set.
+func (s aaiSettings) client(log *slog.Logger, mesh *tls.Config) (*aai.Client, error) {
 	if s.URL == "" {
 		return nil, nil
 	}
-	server, err := peer.New(peer.Config{Name: "A&AI", Files: s.Files, Logger: log})
+	server, err := peer.New(peer.Config{Name: "A&AI", Files: s.Files, TLS: mesh, Logger: log})
 	if err != nil {
 		return nil, err
 	}

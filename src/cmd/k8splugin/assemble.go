@@ -60,7 +60,7 @@ type service struct {
 	binder    *volume.Kind
 	audit     *audit.Log
 	tls       *access.TLS                 // nil: connections are not encrypted
-	mesh      *istio.Identity             // nil: no certificate from istiod. Clients of ONAP's services take its ClientConfig
+	mesh      *istio.Identity             // nil: no certificate from istiod
 	wait      func(context.Context) error // returns when the store cannot be used any longer
 	handler   http.Handler
 	log       *slog.Logger
@@ -81,7 +81,10 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 		return nil, err
 	}
 	s := &service{log: obs.log, wait: db.db.wait}
-	if s.aai, err = cfg.AAI.client(obs.log); err != nil {
+	if s.mesh, err = cfg.Istio.identity(obs.log); err != nil {
+		return nil, err
+	}
+	if s.aai, err = cfg.AAI.client(obs.log, s.clientTLS()); err != nil {
 		return nil, err
 	}
 	if s.index, err = db.index(obs.log); err != nil {
@@ -147,9 +150,6 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 		return err
 	}
 	s.tls = rules.tls
-	if s.mesh, err = cfg.Istio.identity(obs.log); err != nil {
-		return err
-	}
 	guarded, err := access.NewGuarded(access.GuardedConfig{
 		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit,
 	})

@@ -75,6 +75,16 @@ func (s *service) listenerTLS() *tls.Config {
 	return nil
 }
 
+// clientTLS returns the configuration of connections to ONAP's services; nil: there is
+// no certificate from istiod. It is for peer.Config: a CA or a certificate in files
+// takes precedence.
+func (s *service) clientTLS() *tls.Config {
+	if s.mesh == nil {
+		return nil
+	}
+	return s.mesh.ClientConfig()
+}
+
 // keepCertificate keeps the certificate from istiod valid, if there is one.
 func (s *service) keepCertificate(ctx context.Context) error {
 	if s.mesh == nil {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/istio"
+	"github.com/multicloud-k8s/k8splugin/src/peer"
 	"github.com/multicloud-k8s/k8splugin/src/simulator/istiod"
 )
 
@@ -142,9 +145,43 @@ grants:
 			t.Errorf("the metrics do not have %s: %v", name, err)
 		}
 	}
+	for account, want := range map[string]string{"so": "spiffe://cluster.local/ns/onap/sa/k8splugin", "evil": ""} {
+		if sees, err := m.call(t, account, s.parts.clientTLS()); sees != want || (err == nil) != (want != "") {
+			t.Errorf("an ONAP service with the account %s sees %q: %v", account, sees, err)
+		}
+	}
 	if strings.Contains(metrics, "\nk8splugin_tls_certificate_expiry") {
 		t.Error("a certificate of a day would alert as one of the files that expires within a week")
 	}
+}
+
+// call has a client of ONAP's services connect to one with the certificate of an account,
+// and returns the client's SPIFFE id.
+func (m testMesh) call(t *testing.T, account string, config *tls.Config) (sees string, err error) {
+	t.Helper()
+	identity := m.enrol(t, account+"-server", account)
+	until(t, func() bool { return identity.Status().ID != "" })
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		sees = r.TLS.VerifiedChains[0][0].URIs[0].String()
+	}))
+	server.TLS = identity.ServerConfig()
+	server.StartTLS()
+	defer server.Close()
+	client, err := peer.New(peer.Config{Name: account, TLS: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := client.Transport()
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		return "", err
+	}
+	return sees, resp.Body.Close()
 }
 
 // fetch requests a path over TLS, by one connection.
@@ -181,7 +218,7 @@ func TestMeshSettings(t *testing.T) {
 		}
 	}
 	off := &service{}
-	if err := off.keepCertificate(t.Context()); err != nil || off.listenerTLS() != nil || meshSource(nil) != nil {
+	if err := off.keepCertificate(t.Context()); err != nil || off.listenerTLS() != nil || off.clientTLS() != nil || meshSource(nil) != nil {
 		t.Errorf("without --istio-ca, there must be no TLS and no metric: %v", err)
 	}
 }
