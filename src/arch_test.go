@@ -75,6 +75,7 @@ var floors = map[string]floor{
 	"lifecycle": {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
 	"catalog":   {[]string{"nf", "budget", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
 
+
 	"bundle": {[]string{"nf", "budget", "store", "render", "syntax"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
 	"notify": {[]string{"nf", "outbox", "store", "delay"}, "subscriptions are served without knowing how regions are watched, or how requests are delivered"},
 
@@ -126,6 +127,8 @@ var floors = map[string]floor{
 
 	"simulator/aai":    {nil, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/istiod": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/aai": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/sdc": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
@@ -166,6 +169,7 @@ var outside = map[string]struct {
 	"go.mongodb.org/mongo-driver/v2":           {[]string{"store/mongo", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},
 	"github.com/tink-crypto/tink-go/v2":        {[]string{"store/seal"}, "values are encrypted in one place"},
 	"filippo.io/age":                           {[]string{"store/backup", "cmd/k8splugin"}, "backups are encrypted in one place"},
+	"github.com/twmb/franz-go":                 {[]string{"simulator/sdc"}, "Kafka is spoken to in one place, and simulated in another"},
 	"github.com/Shopify/toxiproxy/v2":          {[]string{"cmd/chaos"}, "only chaos breaks networks"},
 	"github.com/opencontainers":                {[]string{"chartsource"}, "registries are asked in one place"},
 	"github.com/Masterminds/semver/v3":         {[]string{"chartsource", "render/helm"}, "versions of charts are compared as Helm does"},
