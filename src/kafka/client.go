@@ -1,0 +1,237 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
+)
+
+const (
+	dialTime       = 10 * time.Second
+	sendTime       = 10 * time.Second // until the broker acknowledges a message
+	commitTime     = 10 * time.Second
+	pollTime       = 5 * time.Second
+	sessionTime    = 45 * time.Second
+	rebalanceTime  = 5 * time.Minute
+	maxBrokerBytes = 8 << 20 // of a response
+)
+
+// The values of Config.Security.
+const (
+	Plaintext     = "PLAINTEXT"
+	SASLPlaintext = "SASL_PLAINTEXT"
+	SSL           = "SSL"
+	SASLSSL       = "SASL_SSL"
+)
+
+// Securities returns the values of Config.Security.
+func Securities() []string { return []string{Plaintext, SASLPlaintext, SSL, SASLSSL} }
+
+// Config configures a client. Brokers and Group are required.
+type Config struct {
+	Brokers     []string // host:port
+	Security    string   // default SASLPlaintext; SASL is SCRAM-SHA-512
+	Credentials func(ctx context.Context) (user string, password nf.Secret, err error)
+	Roots       func(ctx context.Context) *x509.CertPool // of TLS; nil: those of the system
+	ClientID    string
+	Group       string
+	Topics      []string      // to receive from
+	Session     time.Duration // without a heartbeat before the group continues without this client; 45 s by default
+}
+
+// Message is a message of a topic.
+type Message struct {
+	Topic string
+	Key   []byte
+	Value []byte
+}
+
+// Client is a connection to Kafka. It is safe for concurrent use, except Receive.
+type Client struct {
+	of     *kgo.Client
+	failed groupErrors
+}
+
+// groupErrors receives the last error of the group.
+type groupErrors chan error
+
+// OnGroupManageError implements kgo.HookGroupManageError.
+func (e groupErrors) OnGroupManageError(err error) {
+	select {
+	case e <- err:
+	default: // an earlier one was not read yet
+	}
+}
+
+// Open returns a client, which the caller must close. It connects later. It returns
+// nf.Invalid for a wrong configuration.
+func Open(cfg Config) (*Client, error) {
+	opts, err := cfg.options()
+	if err != nil {
+		return nil, nf.E(nf.Invalid, "connect to", "Kafka", err)
+	}
+	failed := make(groupErrors, 1)
+	c, err := kgo.NewClient(append(opts, kgo.WithHooks(failed))...)
+	if err != nil {
+		return nil, nf.E(nf.Invalid, "connect to", "Kafka", err)
+	}
+	return &Client{c, failed}, nil
+}
+
+func (c Config) options() ([]kgo.Opt, error) {
+	if c.Security == "" {
+		c.Security = SASLPlaintext
+	}
+	if c.Session <= 0 {
+		c.Session = sessionTime
+	}
+	switch {
+	case len(c.Brokers) == 0 || c.Group == "":
+		return nil, errors.New("brokers and a group are required")
+	case !slices.Contains(Securities(), c.Security):
+		return nil, fmt.Errorf("the security is one of %q", Securities())
+	}
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(c.Topics...),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()), kgo.DisableAutoCommit(), kgo.SessionTimeout(c.Session), kgo.RebalanceTimeout(rebalanceTime),
+		kgo.RecordDeliveryTimeout(sendTime), kgo.BrokerMaxReadBytes(maxBrokerBytes), kgo.FetchMaxBytes(maxBrokerBytes / 2), kgo.Dialer(c.dial),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DisableClientMetrics(),
+	}
+	if c.Security == SASLPlaintext || c.Security == SASLSSL {
+		if c.Credentials == nil {
+			return nil, errors.New("a user and a password are required")
+		}
+		opts = append(opts, kgo.SASL(c.login()))
+	}
+	return opts, nil
+}
+
+// login reads the credentials for each connection.
+func (c Config) login() sasl.Mechanism {
+	return scram.Sha512(func(ctx context.Context) (scram.Auth, error) {
+		user, password, err := c.Credentials(ctx)
+		return scram.Auth{User: user, Pass: string(password)}, err
+	})
+}
+
+func (c Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: dialTime}
+	if c.Security != SSL && c.Security != SASLSSL {
+		return dialer.DialContext(ctx, network, address)
+	}
+	limited, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.Roots != nil {
+		config.RootCAs = c.Roots(ctx)
+	}
+	return (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(limited, network, address)
+}
+
+// Close leaves the group and ends the connections.
+func (c *Client) Close() { c.of.Close() }
+
+// Receive passes each message of the topics to handle, in the order of its partition,
+// and commits it when handle has returned nil. It returns when the context ends, with
+// the error of handle, or with an error of Kafka, after which the caller may call it
+// again on a new Client.
+func (c *Client) Receive(ctx context.Context, handle func(context.Context, Message) error) error {
+	if err := c.ping(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	for {
+		fetches, err := c.poll(ctx)
+		if err != nil || ctx.Err() != nil || fetches.IsClientClosed() {
+			return err
+		}
+		for _, failed := range fetches.Errors() {
+			if !errors.Is(failed.Err, kerr.UnknownTopicOrPartition) { // a topic may not exist yet
+				return fail("receive", "messages of "+failed.Topic, failed.Err)
+			}
+		}
+		for _, r := range fetches.Records() {
+			if err := handle(ctx, Message{r.Topic, r.Key, r.Value}); err != nil {
+				return err
+			}
+			if err := c.commit(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// ping returns an error if no broker can be used.
+func (c *Client) ping(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	if err := c.of.Ping(limited); err != nil && ctx.Err() == nil {
+		return fail("connect to", "Kafka", err)
+	}
+	return nil
+}
+
+// poll returns the next messages; none after a while, so that errors of the group are
+// noticed.
+func (c *Client) poll(ctx context.Context) (kgo.Fetches, error) {
+	limited, cancel := context.WithTimeout(ctx, pollTime)
+	defer cancel()
+	fetches := c.of.PollFetches(limited)
+	select {
+	case err := <-c.failed:
+		return nil, fail("use", "the group of Kafka", err)
+	default:
+	}
+	if limited.Err() != nil && fetches.NumRecords() == 0 {
+		return nil, nil
+	}
+	return fetches, nil
+}
+
+// commit commits a message, even if the context has ended: it was handled.
+func (c *Client) commit(ctx context.Context, r *kgo.Record) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
+	defer cancel()
+	if err := c.of.CommitRecords(limited, r); err != nil {
+		return fail("commit", "a message of "+r.Topic, err)
+	}
+	return nil
+}
+
+// Send sends a message, and returns when the broker has acknowledged it, or after
+// 10 seconds.
+func (c *Client) Send(ctx context.Context, m Message) error {
+	limited, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	err := c.of.ProduceSync(limited, &kgo.Record{Topic: m.Topic, Key: m.Key, Value: m.Value}).FirstErr()
+	if err != nil {
+		return fail("send", "a message to "+m.Topic, err)
+	}
+	return nil
+}
+
+// fail returns nf.Unreachable, with a reason.
+func fail(op, subject string, err error) error {
+	e := &nf.Error{Kind: nf.Unreachable, Op: op, Subject: subject, Reason: outbound.Reason(err), Err: outbound.Plain(err)}
+	switch {
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		e.Reason, e.Err = nf.ReasonUnauthorized, errors.New("the broker rejected the user or the password")
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		e.Reason, e.Err = nf.ReasonForbidden, errors.New("the broker does not allow the user to use the topic or the group")
+	case e.Reason == "":
+		e.Reason = nf.ReasonUnavailable
+	}
+	return e
+}
