@@ -19,8 +19,16 @@ type Definition struct {
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitzero"` // nil and empty differ
 	Content     Content           `json:"content,omitzero"`
+	Origin      *Origin           `json:"origin,omitempty"` // nil: uploaded by a client
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
+}
+
+// Origin is the service of SDC that a definition was distributed with.
+type Origin struct {
+	Service string    `json:"service"`          // UUID of its version, the last that had the definition
+	Models  []string  `json:"models,omitempty"` // UUIDs of the VF module's versions that had the definition, the latest last
+	Deleted time.Time `json:"deleted,omitzero"` // when SDC deleted the service
 }
 
 func (d Definition) subject() string { return fmt.Sprintf("definition %q %q", d.Name, d.Version) }

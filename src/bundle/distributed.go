@@ -1,0 +1,131 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// maxModels is the number of versions of a VF module that a definition remembers.
+const maxModels = 20
+
+// Distributed stores definitions that SDC distributes. It is safe for concurrent use.
+type Distributed struct{ bundles *Bundles }
+
+// NewDistributed returns the distributed definitions among bundles.
+func NewDistributed(b *Bundles) Distributed { return Distributed{b} }
+
+// PutDefinition makes a definition have a chart and a description, and reports whether
+// its content has changed. It creates the definition with its profile default, if there
+// is none. Check validates the files of the chart, in addition to UploadDefinition, whose
+// errors PutDefinition returns. If it fails, nothing is stored. New instances use the new
+// content; instances that exist keep theirs.
+func (ds Distributed) PutDefinition(ctx context.Context, d Definition, content io.Reader, check func(context.Context, render.Files) error) (changed bool, err error) {
+	if err := checkNames("store", d.subject(), [2]string{"rb-name", d.Name}, [2]string{"rb-version", d.Version}); err != nil {
+		return false, err
+	}
+	b := ds.bundles
+	staged, done, err := b.blobs.Take(ctx, content, b.cfg.Limits.Archive)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	there, err := b.definitions.Get(ctx, d.id())
+	if nf.IgnoreNotFound(err) != nil {
+		return false, err
+	}
+	if there.Content.Digest == staged.Digest() {
+		return false, ds.describe(ctx, d)
+	}
+	accept := func(files render.Files) (err error) {
+		if d.Chart, err = chartIn(files, ""); err != nil {
+			return err
+		}
+		if files, err = chartFiles(files, d.Chart); err != nil {
+			return err
+		}
+		return check(ctx, files)
+	}
+	err = b.upload(ctx, staged, accept, func(ctx context.Context, fresh Content) (Content, error) {
+		return ds.replace(ctx, d, fresh)
+	})
+	return err == nil, err
+}
+
+// replace writes a definition with new content, and returns the content that it had.
+func (ds Distributed) replace(ctx context.Context, d Definition, fresh Content) (old Content, err error) {
+	b := ds.bundles
+	d.Content = Content{}
+	if _, err := b.CreateDefinition(ctx, d); err != nil && nf.KindOf(err) != nf.Exists {
+		return Content{}, err
+	}
+	_, err = b.definitions.Update(ctx, d.id(), func(stored *Definition) error {
+		old = stored.Content
+		stored.Content, stored.Chart = fresh, d.Chart
+		d.distributed(stored, b.cfg.Clock())
+		return nil
+	})
+	if err != nil && old == (Content{}) {
+		err = errors.Join(err, b.RemoveDefinition(context.WithoutCancel(ctx), d.Name, d.Version)) // one without content is of no use
+	}
+	return old, err
+}
+
+// describe updates the description and the origin of a definition.
+func (ds Distributed) describe(ctx context.Context, d Definition) error {
+	b := ds.bundles
+	_, err := b.definitions.Update(ctx, d.id(), func(stored *Definition) error {
+		d.distributed(stored, b.cfg.Clock())
+		return nil
+	})
+	return err
+}
+
+// distributed updates a stored definition by d, which was distributed.
+func (d Definition) distributed(stored *Definition, now time.Time) {
+	var models []string
+	if stored.Origin != nil {
+		models = stored.Origin.Models
+	}
+	stored.Description, stored.Labels, stored.Updated = d.Description, d.Labels, now.UTC()
+	if d.Origin == nil {
+		return
+	}
+	origin := *d.Origin
+	models = slices.DeleteFunc(slices.Clone(models), func(id string) bool { return slices.Contains(origin.Models, id) })
+	origin.Models = append(models, origin.Models...)
+	origin.Models = origin.Models[max(len(origin.Models)-maxModels, 0):]
+	stored.Origin = &origin
+}
+
+// MarkDeleted marks the definitions of a service that SDC has deleted, and returns their
+// number. The definitions stay.
+func (ds Distributed) MarkDeleted(ctx context.Context, service string) (n int, err error) {
+	b := ds.bundles
+	for d, err := range b.definitions.All(ctx, "") {
+		if err != nil {
+			return n, err
+		}
+		if d.Origin == nil || d.Origin.Service != service || !d.Origin.Deleted.IsZero() {
+			continue
+		}
+		_, err := b.definitions.Update(ctx, d.id(), func(stored *Definition) error {
+			if stored.Origin != nil && stored.Origin.Service == service {
+				origin := *stored.Origin
+				origin.Deleted = b.cfg.Clock().UTC()
+				stored.Origin = &origin
+			}
+			return nil
+		})
+		if nf.IgnoreNotFound(err) != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}

@@ -1,0 +1,108 @@
+package bundle_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+func fine(context.Context, render.Files) error { return nil }
+
+// TestPutDefinition distributes a definition, again, with other content, and wrongly.
+func TestPutDefinition(t *testing.T) {
+	t.Parallel()
+	f, ctx := newFixture(t), t.Context()
+	put := func(model string, content io.Reader) bool {
+		t.Helper()
+		changed, err := bundle.NewDistributed(f.Bundles).PutDefinition(ctx, bundle.Definition{
+			Name: "fw", Version: "1", Labels: map[string]string{"vf_module_model_uuid": model}, Origin: &bundle.Origin{Service: "s-" + model, Models: []string{model}},
+		}, content, fine)
+		must(t, err)
+		return changed
+	}
+	compose := func() string {
+		t.Helper()
+		c, err := f.Compose(ctx, bundle.Key{Name: "fw", Version: "1", Profile: "default"})
+		must(t, err)
+		return c.Package
+	}
+	if !put("m1", reader(chart())) {
+		t.Error("a new definition is a change")
+	}
+	first := compose()
+	if put("m2", reader(chart())) {
+		t.Error("the same content is no change")
+	}
+	if compose() != first {
+		t.Error("the same content has the same package")
+	}
+	if !put("m1", reader(map[string]string{"nat/Chart.yaml": "name: nat\n"})) {
+		t.Error("other content is a change")
+	}
+	if second := compose(); second == first || f.shelf.archives[first] == nil {
+		t.Error("new instances get the new content, and the old one stays for instances that have it")
+	}
+	d, err := f.Definition(ctx, "fw", "1")
+	must(t, err)
+	want := &bundle.Origin{Service: "s-m1", Models: []string{"m2", "m1"}}
+	if diff := cmp.Diff(want, d.Origin); diff != "" || d.Chart != "nat" || d.Labels["vf_module_model_uuid"] != "m1" {
+		t.Errorf("the definition is %+v (-want +got):\n%s", d, diff)
+	}
+	if n, err := bundle.NewDistributed(f.Bundles).MarkDeleted(ctx, "s-m1"); n != 1 || err != nil {
+		t.Errorf("%d definitions are marked, %v", n, err)
+	}
+	if n, err := bundle.NewDistributed(f.Bundles).MarkDeleted(ctx, "s-m1"); n != 0 || err != nil {
+		t.Errorf("%d definitions are marked again, %v", n, err)
+	}
+	if d, err = f.Definition(ctx, "fw", "1"); err != nil || !d.Origin.Deleted.Equal(f.now) {
+		t.Errorf("the definition stays, with a mark: %+v, %v", d, err)
+	}
+	put("m3", reader(chart()))
+	if d, err = f.Definition(ctx, "fw", "1"); err != nil || !d.Origin.Deleted.Equal(time.Time{}) {
+		t.Errorf("a new distribution removes the mark: %+v, %v", d, err)
+	}
+}
+
+// TestPutNothing stores nothing of content that is wrong.
+func TestPutNothing(t *testing.T) {
+	t.Parallel()
+	failing := io.MultiReader(strings.NewReader("half"), errReader{})
+	cases := map[string]struct {
+		reason  string
+		name    string
+		content io.Reader
+		check   func(context.Context, render.Files) error
+	}{
+		"no chart":   {"there is no chart", "fw", reader(map[string]string{"a/b": "c"}), fine},
+		"no archive": {"it is no archive", "fw", strings.NewReader("x"), fine},
+		"escape":     {"an archive must not leave its folder", "fw", reader(chart("../x", "y")), fine},
+		"check":      {"the check fails", "fw", reader(chart()), func(context.Context, render.Files) error { return nf.E(nf.Invalid, "render", "chart", nil) }},
+		"damaged":    {"the content cannot be read to its end", "fw", failing, fine},
+		"no name":    {"a definition has a name", "", reader(chart()), fine},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			if _, err := bundle.NewDistributed(f.Bundles).PutDefinition(t.Context(), bundle.Definition{Name: tc.name, Version: "1"}, tc.content, tc.check); err == nil {
+				t.Errorf("%s, but it is stored", tc.reason)
+			}
+			if left := f.keys(t, ""); len(left) > 0 {
+				t.Errorf("%s: left behind: %v", tc.reason, left)
+			}
+		})
+	}
+}
+
+type errReader struct{}
+
+func (errReader) Read([]byte) (int, error) { return 0, errors.New("the checksum differs") }
