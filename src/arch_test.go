@@ -77,6 +77,7 @@ var floors = map[string]floor{
 	"lifecycle": {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
 	"catalog":   {[]string{"nf", "budget", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
 
+	"distribution": {[]string{"nf", "sdc", "kafka", "store", "delay"}, "SDC's distributions are followed without knowing how definitions are stored"},
 
 	"bundle": {[]string{"nf", "budget", "store", "render", "syntax"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
 	"notify": {[]string{"nf", "outbox", "store", "delay"}, "subscriptions are served without knowing how regions are watched, or how requests are delivered"},
