@@ -56,6 +56,7 @@ type service struct {
 	drift     *drift.Watcher
 	sites     *site.Sites
 	networks  *shared.Resources
+	sdc       sdcParts
 	volumes   *shared.Resources
 	binder    *volume.Kind
 	audit     *audit.Log
@@ -133,6 +134,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err != nil {
 		return nil, err
 	}
+	s.sdc.charts = kinds["helm"]
 	if err := s.front(ctx, cfg, db, obs); err != nil {
 		return nil, errors.Join(err, s.audit.Close())
 	}
@@ -157,6 +159,9 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 		return err
 	}
 	if err := s.bundleKeeper(cfg, db, obs); err != nil {
+		return err
+	}
+	if err := s.sdc.start(cfg, s.bundles, db, obs); err != nil {
 		return err
 	}
 	if s.sites, err = s.siteKeeper(cfg, db, obs); err != nil {

@@ -73,6 +73,7 @@ type Config struct {
 	OTLPSample   float64 `koanf:"otlp-sample-ratio"`
 
 	AAI aaiSettings `koanf:"-"`
+	SDC sdcSettings `koanf:"-"`
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -109,6 +110,7 @@ func configFlags(flags *pflag.FlagSet) {
 	istioFlags(flags)
 	apiFlags(flags)
 	aaiFlags(flags)
+	sdcFlags(flags)
 }
 
 // apiFlags defines the flags for what the APIs may reach and how they respond.
@@ -218,6 +220,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	c.MaxPackage, _ = flags.GetInt64("max-package-bytes")
 	c.StoreQuota, _ = flags.GetInt64("store-quota")
 	c.AAI.take(flags)
+	c.SDC.take(flags)
 }
 
 func (c *Config) validate() error {
@@ -253,6 +256,7 @@ func (c *Config) validate() error {
 		wrong("allowed-chart-hosts, plain-http-chart-hosts", "%v", err)
 	}
 	c.AAI.validate(wrong)
+	c.SDC.validate(wrong)
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
 }
 
@@ -360,6 +364,6 @@ func (c Config) LogValue() slog.Value {
 		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
 		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
-		slog.Any("aai", c.AAI),
+		slog.Any("aai", c.AAI), slog.Any("sdc", c.SDC),
 	)
 }

@@ -81,7 +81,7 @@ func (s *service) bundleKeeper(cfg Config, db *secureStore, obs observability) e
 func (s *service) onapAPI(cfg Config, db *secureStore, obs observability, guarded *access.Guarded) (northbound.API, error) {
 	records := s.bundles.InstanceRecords()
 	return onap.New(onap.Config{
-		Bundles:       access.NewBundles[onap.BundleReader, onap.BundleWriter, onap.Composer](guarded, s.bundles, s.bundles, s.bundles),
+		Bundles:       access.NewBundles[onap.BundleReader, onap.BundleWriter, onap.Composer](guarded, s.bundles, s.sdc.writer(s.bundles), s.sdc.composer(s.bundles)),
 		Connections:   access.NewConnections[bundle.Connection](guarded, s.bundles),
 		Aliases:       records,
 		Records:       access.NewOfInstances[onap.RecordReader, onap.RecordWriter](guarded, records, records),

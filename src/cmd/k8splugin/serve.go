@@ -103,6 +103,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	group.Go(func() error { return s.audit.Run(ctx) })
 	group.Go(func() error { return s.notifier.Run(ctx) })
 	group.Go(func() error { return s.health.Run(ctx) })
+	group.Go(func() error { return s.sdc.run(ctx) })
 	group.Go(func() error { return s.networks.Run(ctx) })
 	group.Go(func() error { return s.volumes.Run(ctx) })
 	group.Go(func() error { return s.drift.Run(ctx) })

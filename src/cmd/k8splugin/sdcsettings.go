@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/multicloud-k8s/k8splugin/src/kafka"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/peer"
+	"github.com/multicloud-k8s/k8splugin/src/reload"
+)
+
+// The values of sdcSettings.Mode.
+const (
+	sdcOff          = "off"
+	sdcOnDemand     = "on-demand"
+	sdcDistribution = "distribution"
+)
+
+// sdcSettings are the settings of the connection to SDC and its Kafka. If the mode is off
+// or without a URL, nothing is sent or stored.
+type sdcSettings struct {
+	URL         string
+	Mode        string
+	Consumer    string
+	Group       string
+	Environment string
+	Files       peer.Files
+	Kafka       kafkaSettings
+}
+
+// kafkaSettings are the settings of the connection to Kafka.
+type kafkaSettings struct {
+	Brokers      string
+	Security     string
+	UserFile     string
+	PasswordFile string
+	JAASFile     string
+	CAFile       string
+}
+
+// sdcFlags defines the flags of sdcSettings.
+func sdcFlags(flags *pflag.FlagSet) {
+	flags.String("sdc-url", "", "URL of ONAP's design catalog SDC, without /sdc")
+	flags.String("sdc-mode", sdcOff, "use of SDC: off, on-demand (fetch definitions that a request names) or distribution (also follow notifications)")
+	flags.String("sdc-consumer", "multicloud-k8s", "id of this consumer in SDC")
+	flags.String("sdc-group", "multicloud", "group of Kafka that receives SDC's notifications")
+	flags.String("sdc-environment", "AUTO", "environment in the names of SDC's topics")
+	flags.String("sdc-user-file", "", "file with the user for SDC; like all files for SDC and Kafka, reloaded when it changes")
+	flags.String("sdc-password-file", "", "file with the password for SDC")
+	flags.String("sdc-ca-file", "", "CA certificates that SDC's certificate is verified with (default: those of the system)")
+	flags.String("kafka-brokers", "", "comma-separated host:port of Kafka's brokers (default: those that SDC names)")
+	flags.String("kafka-security", kafka.SASLPlaintext, "security of Kafka: "+strings.Join(kafka.Securities(), ", ")+"; SASL is SCRAM-SHA-512")
+	flags.String("kafka-user-file", "", "file with the user for Kafka")
+	flags.String("kafka-password-file", "", "file with the password for Kafka")
+	flags.String("kafka-jaas-file", "", "file with the user and the password for Kafka as sasl.jaas.config, instead of the two files")
+	flags.String("kafka-ca-file", "", "CA certificates that the brokers' certificates are verified with (default: those of the system)")
+}
+
+func (s *sdcSettings) take(flags *pflag.FlagSet) {
+	for name, into := range map[string]*string{
+		"sdc-url": &s.URL, "sdc-mode": &s.Mode, "sdc-consumer": &s.Consumer, "sdc-group": &s.Group, "sdc-environment": &s.Environment,
+		"sdc-user-file": &s.Files.User, "sdc-password-file": &s.Files.Password, "sdc-ca-file": &s.Files.CA,
+		"kafka-brokers": &s.Kafka.Brokers, "kafka-security": &s.Kafka.Security, "kafka-user-file": &s.Kafka.UserFile,
+		"kafka-password-file": &s.Kafka.PasswordFile, "kafka-jaas-file": &s.Kafka.JAASFile, "kafka-ca-file": &s.Kafka.CAFile,
+	} {
+		*into, _ = flags.GetString(name)
+	}
+}
+
+// used reports whether SDC is used at all.
+func (s *sdcSettings) used() bool { return s.Mode == sdcOnDemand || s.Mode == sdcDistribution }
+
+func (s *sdcSettings) validate(wrong func(name, format string, args ...any)) {
+	if !slices.Contains([]string{sdcOff, sdcOnDemand, sdcDistribution}, s.Mode) {
+		wrong("sdc-mode", "must be off, on-demand or distribution, got %q", s.Mode)
+	}
+	if !s.used() {
+		return
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		wrong("sdc-url", "must begin with http:// or https://, and contain a host and no user or query")
+	}
+	if s.Consumer == "" || strings.ContainsAny(s.Consumer, " \t\r\n") {
+		wrong("sdc-consumer", "must not be empty or contain blanks")
+	}
+	if s.Mode != sdcDistribution {
+		return
+	}
+	if s.Group == "" || s.Environment == "" {
+		wrong("sdc-group, sdc-environment", "must not be empty")
+	}
+	s.Kafka.validate(wrong)
+}
+
+func (k *kafkaSettings) validate(wrong func(name, format string, args ...any)) {
+	for _, broker := range listed(k.Brokers) {
+		if _, _, err := net.SplitHostPort(broker); err != nil {
+			wrong("kafka-brokers", "must be host:port, got %q", broker)
+		}
+	}
+	if !slices.Contains(kafka.Securities(), k.Security) {
+		wrong("kafka-security", "must be one of %s, got %q", strings.Join(kafka.Securities(), ", "), k.Security)
+	}
+	two := k.UserFile != "" && k.PasswordFile != ""
+	either := k.UserFile != "" || k.PasswordFile != ""
+	if strings.HasPrefix(k.Security, "SASL") && (k.JAASFile == "" && !two || k.JAASFile != "" && either) {
+		wrong("kafka-jaas-file, kafka-user-file, kafka-password-file", "either the first or both others must be set")
+	}
+}
+
+// LogValue returns the settings; passwords are not among them.
+func (s sdcSettings) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("url", s.URL), slog.String("mode", s.Mode), slog.String("consumer", s.Consumer), slog.String("group", s.Group), slog.String("environment", s.Environment),
+		slog.String("user-file", s.Files.User), slog.String("password-file", s.Files.Password), slog.String("ca-file", s.Files.CA),
+		slog.String("kafka-brokers", s.Kafka.Brokers), slog.String("kafka-security", s.Kafka.Security), slog.String("kafka-user-file", s.Kafka.UserFile),
+		slog.String("kafka-password-file", s.Kafka.PasswordFile), slog.String("kafka-jaas-file", s.Kafka.JAASFile), slog.String("kafka-ca-file", s.Kafka.CAFile),
+	)
+}
+
+// kafkaAccess is the content of Kafka's files.
+type kafkaAccess struct {
+	user     string
+	password nf.Secret
+	roots    *x509.CertPool // nil: those of the system
+}
+
+// access reads Kafka's files.
+func (k kafkaSettings) access(log *slog.Logger) (*reload.Value[kafkaAccess], error) {
+	return reload.New(reload.Config[kafkaAccess]{What: "the access to Kafka", Logger: log, Load: k.load})
+}
+
+func (k kafkaSettings) load(read func(name string) ([]byte, error)) (kafkaAccess, error) {
+	var errs []error
+	contents := map[string][]byte{}
+	for _, name := range []string{k.UserFile, k.PasswordFile, k.JAASFile, k.CAFile} {
+		if name == "" {
+			continue
+		}
+		content, err := read(name)
+		contents[name] = content
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return kafkaAccess{}, fmt.Errorf("cannot read the access to Kafka: %w", err)
+	}
+	var out kafkaAccess
+	if k.JAASFile != "" {
+		var err error
+		if out.user, out.password, err = kafka.ParseJAAS(contents[k.JAASFile]); err != nil {
+			return kafkaAccess{}, fmt.Errorf("cannot use %s: %w", k.JAASFile, err)
+		}
+	} else {
+		out.user = strings.TrimSpace(string(contents[k.UserFile]))
+		out.password = nf.Secret(strings.TrimRight(string(contents[k.PasswordFile]), "\r\n"))
+	}
+	if k.CAFile != "" {
+		out.roots = x509.NewCertPool()
+		if !out.roots.AppendCertsFromPEM(contents[k.CAFile]) {
+			return kafkaAccess{}, nf.E(nf.Invalid, "use", k.CAFile, errors.New("the file contains no certificate"))
+		}
+	}
+	return out, nil
+}
+
+// config returns the configuration of a client.
+func (k kafkaSettings) config(access *reload.Value[kafkaAccess]) kafka.Config {
+	return kafka.Config{
+		Security: k.Security,
+		Credentials: func(ctx context.Context) (string, nf.Secret, error) {
+			a := access.Current(ctx)
+			return a.user, a.password, nil
+		},
+		Roots: func(ctx context.Context) *x509.CertPool { return access.Current(ctx).roots },
+	}
+}
