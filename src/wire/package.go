@@ -71,6 +71,20 @@ type PackageCreate struct {
 	Name     string         `json:"name,omitempty"`      // until the content declares one; not with a chart
 	UserData map[string]any `json:"user_data,omitempty"` // not with a chart
 	Chart    *Chart         `json:"chart,omitempty"`
+	Source   *PackageSource `json:"source,omitempty"` // not with a chart
+}
+
+// PackageSource is a catalog that the server fetches a chart from.
+type PackageSource struct {
+	SDC *SDCSource `json:"sdc"`
+}
+
+// SDCSource selects a chart in SDC.
+type SDCSource struct {
+	Service  string `json:"service_uuid,omitempty"`      // of a version; or Resource
+	Resource string `json:"resource_uuid,omitempty"`     // of a version
+	Instance string `json:"resource_instance,omitempty"` // in the service; empty: any
+	Artifact string `json:"artifact,omitempty"`          // its name; empty: any chart
 }
 
 // Chart is the chart that the server fetches.

@@ -17,7 +17,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
-	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/clusterapi"
 	"github.com/multicloud-k8s/k8splugin/src/drift"
@@ -213,7 +212,7 @@ func scrapers(cfg Config, guarded *access.Guarded) func(context.Context) error {
 
 // nativeAPI creates the service's own API.
 func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guarded *access.Guarded) (northbound.API, error) {
-	source, err := chartsource.New(chartsource.Config{Allow: listed(cfg.ChartSources), PlainHTTP: listed(cfg.ChartSourcesPlain), Limit: cfg.MaxPackage})
+	source, err := s.chartSources(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -2,20 +2,51 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/chartsource"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
+	"github.com/multicloud-k8s/k8splugin/src/sdc"
 )
 
 // charts is the source of charts for the native API, without guard.
-type charts struct{ source *chartsource.Source }
+type charts struct{ from chartSources }
+
+// chartSources are the places that charts come from.
+type chartSources struct {
+	registries *chartsource.Source
+	sdc        *sdc.Client // nil: SDC is not used
+}
+
+func (s *service) chartSources(cfg Config) (chartSources, error) {
+	registries, err := chartsource.New(chartsource.Config{Allow: listed(cfg.ChartSources), PlainHTTP: listed(cfg.ChartSourcesPlain), Limit: cfg.MaxPackage})
+	return chartSources{registries, s.sdc.client}, err
+}
 
 var _ access.ChartSource[native.ChartRef, func(context.Context, io.Reader) error] = charts{}
 
 // Fetch implements access.ChartSource.
 func (c charts) Fetch(ctx context.Context, ref native.ChartRef, into func(context.Context, io.Reader) error) (string, error) {
-	got, err := c.source.Fetch(ctx, chartsource.ChartRef(ref), into)
+	if ref.SDC != (native.SDCRef{}) {
+		return c.from.fromSDC(ctx, ref.SDC, into)
+	}
+	got, err := c.from.registries.Fetch(ctx, chartsource.ChartRef{
+		URL: ref.URL, Name: ref.Name, Version: ref.Version, Digest: ref.Digest, Username: ref.Username, Password: ref.Password,
+	}, into)
 	return got.Source, err
+}
+
+// fromSDC fetches the only chart that a reference selects. Its source is a path of SDC.
+func (c chartSources) fromSDC(ctx context.Context, ref native.SDCRef, into func(context.Context, io.Reader) error) (string, error) {
+	if c.sdc == nil {
+		return "", nf.E(nf.Unsupported, "fetch", "a chart of SDC", errors.New("SDC is not used; the operator sets --sdc-url and --sdc-mode"))
+	}
+	chart, err := c.sdc.Chart(ctx, sdc.ChartRef(ref))
+	if err != nil {
+		return "", err
+	}
+	return chart.URL, c.sdc.Download(ctx, chart, into)
 }

@@ -24,6 +24,7 @@ const sdcComponent = "multicloud"
 
 // sdcParts are the parts that use SDC. Without SDC, they do nothing.
 type sdcParts struct {
+	client *sdc.Client          // nil: SDC is not used
 	charts render.Renderer      // checks charts
 	finder *distribution.Finder // nil: nothing is fetched on demand
 	runner *distribution.Runner // nil: notifications are not followed
@@ -39,14 +40,14 @@ func (p *sdcParts) start(cfg Config, bundles *bundle.Bundles, db *secureStore, o
 	if err != nil {
 		return err
 	}
-	client, err := sdc.NewClient(sdc.Config{
+	p.client, err = sdc.NewClient(sdc.Config{
 		URL: s.URL, Consumer: s.Consumer, Credentials: server.Credentials, Transport: server.Transport(), NewID: newID, Limit: cfg.MaxPackage,
 	})
 	if err != nil {
 		return err
 	}
 	to := definitions{bundle.NewDistributed(bundles), p.charts}
-	if p.finder, err = distribution.NewFinder(distribution.FinderConfig{Services: client, Definitions: to, Logger: obs.log}); err != nil {
+	if p.finder, err = distribution.NewFinder(distribution.FinderConfig{Services: p.client, Definitions: to, Logger: obs.log}); err != nil {
 		return err
 	}
 	if s.Mode != sdcDistribution {
@@ -64,7 +65,7 @@ func (p *sdcParts) start(cfg Config, bundles *bundle.Bundles, db *secureStore, o
 	}
 	deletions := "SDC-DISTR-DELETE-TOPIC-" + strings.ToUpper(s.Environment)
 	p.runner, err = distribution.New(distribution.Config{
-		KV: db.kv, Catalog: client, Definitions: to, Consumer: s.Consumer, Component: sdcComponent, Deletions: deletions, Logger: obs.log,
+		KV: db.kv, Catalog: p.client, Definitions: to, Consumer: s.Consumer, Component: sdcComponent, Deletions: deletions, Logger: obs.log,
 		Observe: func(status string) { statuses.WithLabelValues(status).Inc() },
 		Open: func(topics sdc.KafkaTopics) (distribution.Bus, error) {
 			k := s.Kafka.config(access)

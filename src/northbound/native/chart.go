@@ -35,13 +35,45 @@ type ChartRef struct {
 	Digest   string    // the required digest; empty: any
 	Username string    // may be empty
 	Password nf.Secret // a token if Username is empty
+
+	SDC SDCRef // instead of the other fields
 }
 
-// chartRef converts a chart.
-func chartRef(c wire.Chart) ChartRef {
-	return ChartRef{
-		URL: c.URL, Name: c.Name, Version: c.Version, Digest: c.Digest, Username: c.Username, Password: nf.Secret(c.Password),
+// SDCRef identifies a chart in SDC. It has a service or a resource.
+type SDCRef struct {
+	Service  string // UUID of a version
+	Resource string // UUID of a version
+	Instance string // of a resource in the service; empty: any
+	Artifact string // name; empty: any chart
+}
+
+// chartRef returns the chart that a request names, or nil.
+func chartRef(body wire.PackageCreate) (*ChartRef, error) {
+	switch {
+	case body.Source != nil:
+		return sdcRef(body)
+	case body.Chart == nil:
+		return nil, nil
+	case body.Chart.Password == nf.Masked:
+		return nil, refuseMask("chart.password", nf.Masked)
 	}
+	c := body.Chart
+	return &ChartRef{
+		URL: c.URL, Name: c.Name, Version: c.Version, Digest: c.Digest, Username: c.Username, Password: nf.Secret(c.Password),
+	}, nil
+}
+
+func sdcRef(body wire.PackageCreate) (*ChartRef, error) {
+	s := body.Source.SDC
+	switch {
+	case body.Chart != nil:
+		return nil, invalid("source", "cannot be combined with chart")
+	case s == nil || (s.Service == "") == (s.Resource == ""):
+		return nil, invalid("source.sdc", "must have either service_uuid or resource_uuid")
+	case s.Instance != "" && s.Service == "":
+		return nil, invalid("source.sdc.resource_instance", "requires service_uuid")
+	}
+	return &ChartRef{SDC: SDCRef(*s)}, nil
 }
 
 // isDocument reports whether the body's media type is JSON.
@@ -52,7 +84,7 @@ func isDocument(r *http.Request) bool {
 
 // documentRequest decodes a request for a package without an archive. It returns
 // the fields of the future package, and the chart or nil.
-func documentRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, from *wire.Chart, err error) {
+func documentRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, from *ChartRef, err error) {
 	// The path also accepts archives, which may be larger than a document.
 	r.Body = http.MaxBytesReader(w, r.Body, northbound.MaxDocument)
 	body, key, err := read[wire.PackageCreate](r)
@@ -69,16 +101,15 @@ func documentRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, from
 	if body.Project != "" {
 		p.Project = body.Project
 	}
+	from, err = chartRef(body)
 	switch {
-	case body.Chart == nil:
-	case body.Chart.Password == nf.Masked:
-		return p, nil, refuseMask("chart.password", nf.Masked)
+	case err != nil || from == nil:
 	case p.Name != "":
-		return p, nil, invalid("name", "cannot be combined with chart: the chart has a name")
+		err = invalid("name", "cannot be combined with chart: the chart has a name")
 	case p.UserData != nil:
-		return p, nil, invalid("user_data", "cannot be combined with chart; create the package first")
+		err = invalid("user_data", "cannot be combined with chart; create the package first")
 	}
-	return p, body.Chart, nil
+	return p, from, err
 }
 
 // createFromDocument creates a package from a chart, or without content.
@@ -109,7 +140,7 @@ func (us uploads) createFromDocument(w http.ResponseWriter, r *http.Request) err
 			return err
 		}
 	}
-	return us.uploadChart(w, r, p, chartRef(*from))
+	return us.uploadChart(w, r, p, *from)
 }
 
 func (us uploads) putFromChart(w http.ResponseWriter, r *http.Request) error {
@@ -125,7 +156,7 @@ func (us uploads) putFromChart(w http.ResponseWriter, r *http.Request) error {
 		return invalid("csar_id", "differs from the path")
 	}
 	p.ID, p.Request = id, nf.RequestKey{} // replacing is idempotent: no key is needed
-	return us.uploadChart(w, r, p, chartRef(*from))
+	return us.uploadChart(w, r, p, *from)
 }
 
 // made returns the package that was created by a request with the same key.
