@@ -130,8 +130,7 @@ var floors = map[string]floor{
 
 	"simulator/aai":    {nil, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/istiod": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
-	"simulator/aai": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
-	"simulator/sdc": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/sdc":    {nil, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},

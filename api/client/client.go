@@ -1491,6 +1491,24 @@ type PackageCreate struct {
 	Name    *string `json:"name,omitempty"`
 	Project *ID     `json:"project,omitempty"`
 
+	// Source Chart to fetch from SDC, without `chart`, `name` and `user_data`.
+	Source *struct {
+		// Sdc Either `service_uuid` or `resource_uuid` is required. If the charts found are several, `resource_instance` and `artifact` select one.
+		Sdc struct {
+			// Artifact Name of the artifact.
+			Artifact *string `json:"artifact,omitempty"`
+
+			// ResourceInstance Name of an instance of a resource in the service.
+			ResourceInstance *string `json:"resource_instance,omitempty"`
+
+			// ResourceUUID UUID of the version of a resource.
+			ResourceUUID *string `json:"resource_uuid,omitempty"`
+
+			// ServiceUUID UUID of the version of a service.
+			ServiceUUID *string `json:"service_uuid,omitempty"`
+		} `json:"sdc"`
+	} `json:"source,omitempty"`
+
 	// UserData Data of the client, at most 16 KiB of JSON. The service stores and returns it, and does not interpret or mask it.
 	UserData *UserData `json:"user_data,omitempty"`
 }
