@@ -57,6 +57,7 @@ var floors = map[string]floor{
 	"store/seal":      {[]string{"nf", "store", "store/schema"}, "what is stored is secret, whichever the database"},
 	"store/backup":    {[]string{"nf", "store", "store/schema"}, "a store is brought elsewhere, whichever the databases"},
 	"store/lease":     {[]string{"nf", "store", "delay"}, "the live replicas are determined in one way, whatever work they share"},
+	"store/leader":    {[]string{"nf", "store", "store/lease", "delay"}, "one replica is chosen in one way, whatever it does"},
 	"render/manifest": {[]string{"nf", "render", "syntax", "readiness"}, "a driver knows its contract"},
 
 	"render/helm": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
@@ -74,6 +75,7 @@ var floors = map[string]floor{
 	"aai":       {[]string{"nf", "outbound", "breaker"}, "A&AI is compared and written without knowing when something has changed, or where facts come from"},
 	"aaisync":   {[]string{"nf", "aai", "store", "store/lease", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
 	"aaisource": {[]string{"nf", "aai", "aaisync", "delay"}, "what A&AI is to have is known without knowing where records are kept, or how regions are watched"},
+	"aaisync":   {[]string{"nf", "aai", "store", "store/leader", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
 	"lifecycle": {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
 	"catalog":   {[]string{"nf", "budget", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
 

@@ -13,7 +13,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
-	"github.com/multicloud-k8s/k8splugin/src/store/lease"
+	"github.com/multicloud-k8s/k8splugin/src/store/leader"
 )
 
 // Source says what A&AI is to have.
@@ -88,8 +88,7 @@ type Keeper struct {
 	cfg      Config
 	records  store.Table[record]
 	requests store.Table[request]
-	leaders  store.Table[leader]
-	replicas *lease.Group
+	group    *leader.Group
 	wakeCh   delay.Signal
 
 	mu     sync.Mutex
@@ -108,12 +107,16 @@ func New(cfg Config) (*Keeper, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+	group, err := leader.New(leader.Config{
+		KV: cfg.KV, Prefix: "aai/", Work: "updates of A&AI", NewID: cfg.NewID, Clock: cfg.Clock, Logger: cfg.Logger, Lease: cfg.Lease, Sole: cfg.Sole,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return &Keeper{
-		cfg: cfg, wakeCh: delay.NewSignal(), counts: map[Condition]int{},
+		cfg: cfg, group: group, wakeCh: delay.NewSignal(), counts: map[Condition]int{},
 		records:  store.NewTable[record](cfg.KV, "aai/subjects/", "record of A&AI"),
 		requests: store.NewTable[request](cfg.KV, "aai/requests/", "request to compare A&AI"),
-		leaders:  store.NewTable[leader](cfg.KV, "aai/leader/", "writer of A&AI"),
-		replicas: lease.NewGroup(cfg.KV, "aai/replicas/", "replica that writes A&AI", cfg.Lease, cfg.Clock),
 	}, nil
 }
 
