@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -120,21 +121,18 @@ func (c *Client) read(ctx context.Context, path string) (map[string]any, error) 
 	return out, nil
 }
 
-// list returns the objects of a collection with a data-owner, without children and
-// edges.
-func (c *Client) list(ctx context.Context, path, element, owner string) (out []map[string]any, err error) {
+// list returns the objects of a collection that have the attributes of the filter,
+// without children and edges.
+func (c *Client) list(ctx context.Context, path, element string, filter url.Values) (out []map[string]any, err error) {
 	for page := 1; ; page++ {
-		query := url.Values{ownerName: {owner}, "nodes-only": {"true"}, "resultIndex": {strconv.Itoa(page)}, "resultSize": {strconv.Itoa(pageSize)}}
+		query := url.Values{"nodes-only": {"true"}, "resultIndex": {strconv.Itoa(page)}, "resultSize": {strconv.Itoa(pageSize)}}
+		maps.Copy(query, filter)
 		found, err := c.read(ctx, path+"?"+query.Encode())
 		if err != nil || found == nil {
 			return out, err // a page that is empty does not exist
 		}
-		list, _ := found[element].([]any)
-		for _, item := range list {
-			if object, ok := item.(map[string]any); ok {
-				out = append(out, object)
-			}
-		}
+		list := objects(found, element)
+		out = append(out, list...)
 		if len(list) < pageSize {
 			return out, nil
 		}

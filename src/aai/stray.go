@@ -1,6 +1,9 @@
 package aai
 
-import "context"
+import (
+	"context"
+	"net/url"
+)
 
 // collection is a list of objects of one type.
 type collection struct{ path, element, key string }
@@ -21,7 +24,7 @@ func (w *Writer) StrayNetworks(ctx context.Context, known func(path string) bool
 func (w *Writer) strays(ctx context.Context, known func(path string) bool, all ...collection) (Written, error) {
 	out := make(Written)
 	for _, c := range all {
-		objects, err := w.client.list(ctx, c.path, c.element, w.owner)
+		objects, err := w.client.list(ctx, c.path, c.element, url.Values{ownerName: {w.owner}})
 		if err != nil {
 			return nil, denied(err)
 		}
