@@ -94,6 +94,7 @@ var floors = map[string]floor{
 	"volume":  {[]string{"nf", "render", "shared"}, "volumes are a kind of shared resources, and know how a region stores and binds them"},
 	"network": {[]string{"nf", "render", "shared"}, "networks are a kind of shared resources, and drivers know what their specs mean"},
 
+	"aairegion":  {[]string{"nf", "aai", "delay"}, "regions of A&AI are imported without knowing who asks for them, or how regions are reached"},
 	"clusterapi": {[]string{"nf", "outbox", "delay"}, "clusters become regions without knowing who asks for them, or how regions are reached"},
 
 	"site/shell":   {[]string{"nf", "outbound", "site"}, "hosts are talked to in one place"},
