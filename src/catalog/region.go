@@ -53,14 +53,14 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 
 // Enlist stores a region without connecting to its cluster, so nothing is known
 // about the cluster yet. It returns nf.Exists if the id is taken, and
-// nf.Invalid if the access is rejected.
+// nf.Invalid if the access is rejected. A region that A&AI describes may have no access.
 func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 	r = withDefaults(r)
 	if err := checkRegion("register", r); err != nil {
 		return nf.Region{}, err
 	}
 	access, err := c.read(r.Access)
-	if err == nil && c.cfg.Check != nil {
+	if err == nil && c.cfg.Check != nil && r.NoAccess() == "" {
 		err = c.cfg.Check(access)
 	}
 	if err != nil {
@@ -197,7 +197,9 @@ func checkRegion(op string, r nf.Region) error {
 	if r.DefaultNamespace != "" {
 		v = append(v, nf.CheckNamespace("default_namespace", r.DefaultNamespace)...)
 	}
-	if r.Access.IsZero() {
+	if r.NoAccess() != "" {
+		// Requests for it fail until A&AI, or an update, has an access.
+	} else if r.Access.IsZero() {
 		v = append(v, nf.Violation{Field: "access", Message: "is missing; give it or kubeconfig"})
 	} else if len(r.Access.Kubeconfig) == 0 {
 		v = append(v, r.Access.Validate(nil)...)

@@ -129,3 +129,30 @@ func holdForbidsRemoval(t *testing.T, reason string, holder nf.Subject, noun str
 		t.Errorf("release of what is gone: %v", err)
 	}
 }
+
+// TestRegionWithoutAccess checks that a region whose access A&AI does not have is stored,
+// and gets an access later.
+func TestRegionWithoutAccess(t *testing.T) {
+	f := newFixture(t)
+	ctx := t.Context()
+	region := nf.Region{ID: "r1", Origin: nf.OriginAAI, AAI: &nf.AAISource{Owner: "k8s", Reason: "password is missing"}}
+	made, err := f.Enlist(ctx, region)
+	if err != nil || made.NoAccess() != "password is missing" {
+		t.Fatalf("got %q, %v", made.NoAccess(), err)
+	}
+	changed, err := f.UpdateRegion(ctx, "r1", func(r *nf.Region) error { r.Description = "changed"; return nil })
+	if err != nil || changed.Description != "changed" || f.probes != 0 {
+		t.Fatalf("a change of a region without an access: %v, %d probes", err, f.probes)
+	}
+	changed, err = f.UpdateRegion(ctx, "r1", func(r *nf.Region) error {
+		r.Access, r.AAI = nf.Access{Server: "https://up", Token: nf.Secret("t")}, nil
+		return nil
+	})
+	if err != nil || changed.NoAccess() != "" || f.probes != 1 || changed.Origin != nf.OriginAAI {
+		t.Fatalf("a new access: %v, %d probes, %+v", err, f.probes, changed)
+	}
+	region.ID, region.AAI = "r2", nil
+	if _, err := f.Enlist(ctx, region); nf.KindOf(err) != nf.Invalid {
+		t.Errorf("a region of no source has an access: %v", err)
+	}
+}

@@ -21,6 +21,7 @@ type Region struct {
 	Removing    string            `json:"removing,omitempty"` // the running attempt to remove it
 	Request     RequestKey        `json:"request,omitzero"`   // the client's key for the registration
 	Parent      *Parent           `json:"parent,omitempty"`   // the cluster of another region that it is; nil: none is known
+	AAI         *AAISource        `json:"aai,omitempty"`      // that the access is read from; nil: requests set it
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
 
@@ -57,6 +58,7 @@ const (
 	OriginSite    RegionOrigin = "site"    // the build of a site
 	OriginCluster RegionOrigin = "cluster" // an instance, with a cluster of Cluster API
 	OriginImport  RegionOrigin = "import"  // the import from an ONAP plugin's database
+	OriginAAI     RegionOrigin = "aai"     // the import from A&AI
 )
 
 // LogValue logs only the id: the stored form contains the credential, and a
