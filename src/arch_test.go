@@ -73,7 +73,6 @@ var floors = map[string]floor{
 	"kafka":     {[]string{"nf", "outbound"}, "topics are read and written without knowing what messages mean"},
 	"sdc":       {[]string{"nf", "outbound"}, "SDC is read without knowing what its artifacts become"},
 	"aai":       {[]string{"nf", "outbound", "breaker"}, "A&AI is compared and written without knowing when something has changed, or where facts come from"},
-	"aaisync":   {[]string{"nf", "aai", "store", "store/lease", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
 	"aaisource": {[]string{"nf", "aai", "aaisync", "delay"}, "what A&AI is to have is known without knowing where records are kept, or how regions are watched"},
 	"aaisync":   {[]string{"nf", "aai", "store", "store/leader", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
 	"lifecycle": {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},

@@ -133,7 +133,7 @@ func (a *simulatedAAI) list(path, element string, attributes ...string) []string
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for tries := 0; !condition(); tries++ {
-		if tries > 100 || t.Context().Err() != nil {
+		if tries > 600 || t.Context().Err() != nil {
 			t.Fatalf("it does not become true: %s", what)
 		}
 		delay.For(t.Context(), delay.Doubled(10*time.Millisecond, time.Second, tries), nil)

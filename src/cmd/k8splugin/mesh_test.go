@@ -11,9 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/istio"
 	"github.com/multicloud-k8s/k8splugin/src/peer"
 	"github.com/multicloud-k8s/k8splugin/src/simulator/istiod"
@@ -90,21 +88,10 @@ func (m testMesh) enrol(t *testing.T, name, token string) *istio.Identity {
 func (m testMesh) client(t *testing.T, account string) *http.Client {
 	t.Helper()
 	peer := m.enrol(t, account, account)
-	until(t, func() bool { return peer.Status().ID != "" })
+	until(t, "the mesh has issued what is needed", func() bool { return peer.Status().ID != "" })
 	transport := &http.Transport{TLSClientConfig: peer.ClientConfig(), ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
-}
-
-// until waits for a condition.
-func until(t *testing.T, met func() bool) {
-	t.Helper()
-	for tries := 0; !met(); tries++ {
-		if t.Context().Err() != nil {
-			t.Fatal("the condition is not met")
-		}
-		delay.For(t.Context(), delay.Doubled(time.Millisecond, time.Second, tries), nil)
-	}
 }
 
 // TestMesh starts a service with a certificate from istiod, whose peers are
@@ -125,7 +112,7 @@ grants:
 			Peers: "spiffe://cluster.local/ns/onap/sa/so, spiffe://cluster.local/ns/onap/sa/sdc",
 		}
 	})
-	until(t, func() bool { return s.parts.mesh.Status().ID == "spiffe://cluster.local/ns/onap/sa/k8splugin" })
+	until(t, "the mesh has issued what is needed", func() bool { return s.parts.mesh.Status().ID == "spiffe://cluster.local/ns/onap/sa/k8splugin" })
 	for name, tc := range map[string]struct {
 		reason, account string
 		status          int // 0: the handshake fails
@@ -160,7 +147,7 @@ grants:
 func (m testMesh) call(t *testing.T, account string, config *tls.Config) (sees string, err error) {
 	t.Helper()
 	identity := m.enrol(t, account+"-server", account)
-	until(t, func() bool { return identity.Status().ID != "" })
+	until(t, "the mesh has issued what is needed", func() bool { return identity.Status().ID != "" })
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		sees = r.TLS.VerifiedChains[0][0].URIs[0].String()
 	}))

@@ -85,25 +85,25 @@ func TestMeshTokens(t *testing.T) {
 	m := startMesh(t, api.review)
 	live, id := api.token(t, namespace, "k8splugin", "istio-ca"), "spiffe://cluster.local/ns/"+namespace+"/sa/k8splugin"
 	known := m.enrol(t, "live", live)
-	until(t, func() bool { return known.Status().ID == id })
+	until(t, "the mesh has answered", func() bool { return known.Status().ID == id })
 
 	other := m.enrol(t, "other", api.token(t, namespace, "k8splugin", "vault"))
-	until(t, func() bool { return other.Status().Failures > 1 })
+	until(t, "the mesh has answered", func() bool { return other.Status().Failures > 1 })
 	if s := other.Status(); s.ID != "" {
 		t.Errorf("a token of another audience got a certificate: %+v", s)
 	}
 	m.write(t, "other", live)
-	until(t, func() bool { return other.Status().ID == id })
+	until(t, "the mesh has answered", func() bool { return other.Status().ID == id })
 
 	if err := api.in(namespace).Delete(t.Context(), "k8splugin", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool {
+	until(t, "the mesh has answered", func() bool {
 		r, err := api.review(t.Context(), live, []string{"istio-ca"})
 		return err == nil && !r.Authenticated
 	})
 	gone := m.enrol(t, "gone", live)
-	until(t, func() bool { return gone.Status().Failures > 1 })
+	until(t, "the mesh has answered", func() bool { return gone.Status().Failures > 1 })
 	if s := gone.Status(); s.ID != "" {
 		t.Errorf("a token of a deleted service account got a certificate: %+v", s)
 	}
