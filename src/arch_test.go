@@ -67,51 +67,37 @@ var floors = map[string]floor{
 	"network/sriov":  {[]string{"nf", "network/schema", "network/multus"}, "its networks are those of multus with another main plugin, or another kind of object"},
 	"network/ovn":    {[]string{"nf", "network/schema"}, "a driver knows its contract"},
 
-	"operation": {[]string{"nf", "store", "store/lease", "delay"}, "operations are shared among replicas without knowing what they do"},
-	"outbox":    {[]string{"nf", "outbound", "breaker", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},
-	"istio":     {[]string{"delay"}, "the service's identity in a mesh is kept without knowing which connections use it"},
-	"kafka":     {[]string{"nf", "outbound"}, "topics are read and written without knowing what messages mean"},
-	"sdc":       {[]string{"nf", "outbound"}, "SDC is read without knowing what its artifacts become"},
-	"aai":       {[]string{"nf", "outbound", "breaker"}, "A&AI is compared and written without knowing when something has changed, or where facts come from"},
-	"aaisource": {[]string{"nf", "aai", "aaisync", "delay"}, "what A&AI is to have is known without knowing where records are kept, or how regions are watched"},
-	"aaisync":   {[]string{"nf", "aai", "store", "store/leader", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
-	"lifecycle": {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
-	"catalog":   {[]string{"nf", "budget", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
-
-	"distribution": {[]string{"nf", "sdc", "kafka", "store", "delay"}, "SDC's distributions are followed without knowing how definitions are stored"},
-
-	"bundle": {[]string{"nf", "budget", "store", "render", "syntax"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
-	"notify": {[]string{"nf", "outbox", "store", "delay"}, "subscriptions are served without knowing how regions are watched, or how requests are delivered"},
-
-	"health": {[]string{"nf", "delay"}, "how instances are is known without knowing how regions are watched, or where records are kept"},
-
-	"drift": {[]string{"nf", "delay"}, "drift is reported and corrected without knowing how objects are compared, or how regions are watched"},
-
-	"site": {[]string{"nf", "store", "store/lease", "operation", "delay"}, "sites are looked after without knowing how hosts are reached or changed"},
-
-	"shared":  {[]string{"nf", "store", "operation", "render", "delay"}, "what instances share is held and removed without knowing what it is, or who uses it"},
-	"volume":  {[]string{"nf", "render", "shared"}, "volumes are a kind of shared resources, and know how a region stores and binds them"},
-	"network": {[]string{"nf", "render", "shared"}, "networks are a kind of shared resources, and drivers know what their specs mean"},
-
-	"aairegion":  {[]string{"nf", "aai", "delay"}, "regions of A&AI are imported without knowing who asks for them, or how regions are reached"},
-	"clusterapi": {[]string{"nf", "outbox", "delay"}, "clusters become regions without knowing who asks for them, or how regions are reached"},
-
-	"site/shell":   {[]string{"nf", "outbound", "site"}, "hosts are talked to in one place"},
-	"site/ansible": {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
-	"site/script":  {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
-
-	"onapstore": {[]string{"nf"}, "what another program has stored is read without knowing what becomes of it"},
-
-	"onapimport": {[]string{"nf", "store", "render", "bundle", "onapstore", "northbound/onap"}, "imported instances are stored as ONAP's API stores its own; the engine and the regions are declared"},
-
-	"declared": {[]string{"nf", "syntax", "wire"}, "what files declare is known without knowing who applies it, and how"},
-
-	"chartsource": {[]string{"nf", "outbound"}, "where an archive comes from is forgotten once it is here"},
-
-	"access":    {[]string{"nf", "reload"}, "permissions are checked on the engine's own types, not on those of an API"},
-	"audit":     {[]string{"nf", "store"}, "what was asked is kept whatever came of it"},
-	"telemetry": {[]string{"nf"}, "what is seen of the service is told in the vocabulary's words; main joins them to what happens"},
-
+	"operation":         {[]string{"nf", "store", "store/lease", "delay"}, "operations are shared among replicas without knowing what they do"},
+	"outbox":            {[]string{"nf", "outbound", "breaker", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},
+	"istio":             {[]string{"delay"}, "the service's identity in a mesh is kept without knowing which connections use it"},
+	"kafka":             {[]string{"nf", "outbound"}, "topics are read and written without knowing what messages mean"},
+	"sdc":               {[]string{"nf", "outbound"}, "SDC is read without knowing what its artifacts become"},
+	"aai":               {[]string{"nf", "outbound", "breaker"}, "A&AI is compared and written without knowing when something has changed, or where facts come from"},
+	"aaisource":         {[]string{"nf", "aai", "aaisync", "delay"}, "what A&AI is to have is known without knowing where records are kept, or how regions are watched"},
+	"aaisync":           {[]string{"nf", "aai", "store", "store/leader", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
+	"lifecycle":         {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
+	"catalog":           {[]string{"nf", "budget", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
+	"distribution":      {[]string{"nf", "sdc", "kafka", "store", "delay"}, "SDC's distributions are followed without knowing how definitions are stored"},
+	"bundle":            {[]string{"nf", "budget", "store", "render", "syntax"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
+	"notify":            {[]string{"nf", "outbox", "store", "delay"}, "subscriptions are served without knowing how regions are watched, or how requests are delivered"},
+	"health":            {[]string{"nf", "delay"}, "how instances are is known without knowing how regions are watched, or where records are kept"},
+	"drift":             {[]string{"nf", "delay"}, "drift is reported and corrected without knowing how objects are compared, or how regions are watched"},
+	"site":              {[]string{"nf", "store", "store/lease", "operation", "delay"}, "sites are looked after without knowing how hosts are reached or changed"},
+	"shared":            {[]string{"nf", "store", "operation", "render", "delay"}, "what instances share is held and removed without knowing what it is, or who uses it"},
+	"volume":            {[]string{"nf", "render", "shared"}, "volumes are a kind of shared resources, and know how a region stores and binds them"},
+	"network":           {[]string{"nf", "render", "shared"}, "networks are a kind of shared resources, and drivers know what their specs mean"},
+	"aairegion":         {[]string{"nf", "aai", "delay"}, "regions of A&AI are imported without knowing who asks for them, or how regions are reached"},
+	"clusterapi":        {[]string{"nf", "outbox", "delay"}, "clusters become regions without knowing who asks for them, or how regions are reached"},
+	"site/shell":        {[]string{"nf", "outbound", "site"}, "hosts are talked to in one place"},
+	"site/ansible":      {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
+	"site/script":       {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
+	"onapstore":         {[]string{"nf"}, "what another program has stored is read without knowing what becomes of it"},
+	"onapimport":        {[]string{"nf", "store", "render", "bundle", "onapstore", "northbound/onap"}, "imported instances are stored as ONAP's API stores its own; the engine and the regions are declared"},
+	"declared":          {[]string{"nf", "syntax", "wire"}, "what files declare is known without knowing who applies it, and how"},
+	"chartsource":       {[]string{"nf", "outbound"}, "where an archive comes from is forgotten once it is here"},
+	"access":            {[]string{"nf", "reload"}, "permissions are checked on the engine's own types, not on those of an API"},
+	"audit":             {[]string{"nf", "store"}, "what was asked is kept whatever came of it"},
+	"telemetry":         {[]string{"nf"}, "what is seen of the service is told in the vocabulary's words; main joins them to what happens"},
 	"northbound":        {[]string{"nf", "syntax", "wire"}, "HTTP is one way to ask; it declares what it calls"},
 	"northbound/native": {[]string{"nf", "northbound", "wire"}, "each API has its own view of the engine, and none sees it whole"},
 	"northbound/onap":   {[]string{"nf", "northbound", "bundle", "syntax", "delay"}, "ONAP's nouns are ONAP's API's alone"},

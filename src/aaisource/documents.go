@@ -50,8 +50,12 @@ func (s *Source) instanceDocuments(ctx context.Context, id string, place aai.Pla
 	if nf.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
+	written, err := s.writtenNetworks(ctx, in.Region, pods)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range pods {
-		facts.Pods = append(facts.Pods, podOf(in.Region, p))
+		facts.Pods = append(facts.Pods, podOf(p, written))
 	}
 	var out []aai.Document
 	if s.cfg.Written.Resources {
@@ -75,9 +79,31 @@ func objectOf(ref nf.Ref, content map[string]any) aai.Object {
 	return out
 }
 
+// writtenNetworks returns the ids of the networks that A&AI has, by the names that pods
+// call them. The network of the cluster is not one of them.
+func (s *Source) writtenNetworks(ctx context.Context, region string, pods []nf.Pod) (map[string]string, error) {
+	out := make(map[string]string)
+	if !s.cfg.Written.Networks {
+		return out, nil
+	}
+	for _, p := range pods {
+		for _, i := range p.Interfaces {
+			if _, known := out[i.Network]; known || i.Network == "" || strings.Contains(i.Network, "/") {
+				continue
+			}
+			n, err := s.cfg.Networks.Get(ctx, nf.SharedID(region, i.Network))
+			if nf.IgnoreNotFound(err) != nil {
+				return nil, err
+			}
+			out[i.Network] = n.ID
+		}
+	}
+	return out, nil
+}
+
 // podOf returns a pod, with the interface of the cluster's network if nothing tells its
 // interfaces.
-func podOf(region string, p nf.Pod) aai.Pod {
+func podOf(p nf.Pod, networks map[string]string) aai.Pod {
 	out := aai.Pod{
 		UID: p.UID, Namespace: p.Namespace, Name: p.Name, Labels: p.Labels, Phase: p.Phase, Ready: p.Status == nf.Current && p.Phase == "Running",
 		Job: p.Workload.Kind == "Job" || p.Workload.Kind == "CronJob",
@@ -87,10 +113,7 @@ func podOf(region string, p nf.Pod) aai.Pod {
 		interfaces = []nf.Interface{{Name: "eth0", IPs: p.IPs}}
 	}
 	for _, i := range interfaces {
-		one := aai.Interface{Name: i.Name, MAC: i.MAC, Network: i.Network}
-		if i.Network != "" && !strings.Contains(i.Network, "/") {
-			one.NetworkID = nf.SharedID(region, i.Network)
-		}
+		one := aai.Interface{Name: i.Name, MAC: i.MAC, Network: i.Network, NetworkID: networks[i.Network]}
 		for _, text := range i.IPs {
 			if ip, bits, ok := parseAddress(text); ok {
 				one.Addresses = append(one.Addresses, aai.Address{IP: ip, Bits: bits})

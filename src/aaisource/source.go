@@ -121,42 +121,58 @@ func New(cfg Config) (*Source, error) {
 // Subjects implements aaisync.Source.
 func (s *Source) Subjects(ctx context.Context) iter.Seq2[aaisync.Subject, error] {
 	return func(yield func(aaisync.Subject, error) bool) {
-		regions, pods := s.regions(), map[string]bool{}
-		if s.cfg.Written.Resources || s.cfg.Written.Servers {
-			all, err := s.cfg.Instances.Instances(ctx)
-			if err != nil {
-				yield(aaisync.Subject{}, err)
-				return
-			}
-			for _, in := range all {
-				subject, ok, err := s.instance(ctx, in, regions)
-				if ok {
-					pods[in.Region] = true
-				}
-				if err != nil || ok {
-					if !yield(subject, err) || err != nil {
-						return
-					}
-				}
-			}
+		// It reports whether to go on.
+		give := func(subject aaisync.Subject, isSubject bool, err error) bool {
+			return err == nil && !isSubject || yield(subject, err) && err == nil
 		}
-		if s.cfg.Written.Networks {
-			for n, err := range s.cfg.Networks.From(ctx, nf.Cursor{}) {
-				var subject aaisync.Subject
-				var ok bool
-				if err == nil {
-					subject, ok, err = s.network(ctx, n, regions)
-				}
-				if err != nil || ok {
-					if !yield(subject, err) || err != nil {
-						return
-					}
-				}
-			}
+		regions := s.regions()
+		if s.allInstances(ctx, regions, give) {
+			s.allNetworks(ctx, regions, give)
 		}
-		s.follow(pods)
 	}
 }
+
+// giver takes a subject, or an error, and reports whether to go on.
+type giver func(subject aaisync.Subject, isSubject bool, err error) bool
+
+func (s *Source) allInstances(ctx context.Context, regions cached, give giver) bool {
+	if !s.writesInstances() {
+		return true
+	}
+	all, err := s.cfg.Instances.Instances(ctx)
+	if err != nil {
+		return give(aaisync.Subject{}, false, err)
+	}
+	pods := map[string]bool{}
+	for _, in := range all {
+		subject, ok, err := s.instance(ctx, in, regions)
+		if ok {
+			pods[in.Region] = true
+		}
+		if !give(subject, ok, err) {
+			return false
+		}
+	}
+	s.follow(pods)
+	return true
+}
+
+func (s *Source) allNetworks(ctx context.Context, regions cached, give giver) {
+	if !s.cfg.Written.Networks {
+		return
+	}
+	for n, err := range s.cfg.Networks.From(ctx, nf.Cursor{}) {
+		if err != nil {
+			give(aaisync.Subject{}, false, err)
+			return
+		}
+		if !give(s.network(ctx, n, regions)) {
+			return
+		}
+	}
+}
+
+func (s *Source) writesInstances() bool { return s.cfg.Written.Resources || s.cfg.Written.Servers }
 
 // Subject implements aaisync.Source.
 func (s *Source) Subject(ctx context.Context, id string) (aaisync.Subject, error) {
@@ -175,7 +191,7 @@ func (s *Source) subject(ctx context.Context, id string) (aaisync.Subject, bool,
 		}
 		return s.network(ctx, n, s.regions())
 	}
-	if instance, ok := strings.CutPrefix(id, instancePrefix); ok && (s.cfg.Written.Resources || s.cfg.Written.Servers) {
+	if instance, ok := strings.CutPrefix(id, instancePrefix); ok && s.writesInstances() {
 		in, err := s.cfg.Instances.Instance(ctx, instance)
 		if err != nil {
 			return aaisync.Subject{}, false, err

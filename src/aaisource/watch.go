@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"maps"
 	"strings"
 	"sync"
@@ -107,29 +108,42 @@ func (s *Source) adjust(ctx context.Context, running *sync.WaitGroup) {
 // watch follows one kind of pod in a region.
 func (s *Source) watch(ctx context.Context, id string, kind nf.Ref, r *region) {
 	for failures := 0; ctx.Err() == nil; {
-		seen := make(map[[2]string]bool) // owners and keys of this watch, until it is synced
-		for m, err := range s.cfg.Regions.Census(ctx, id, kind) {
-			if err != nil {
-				failures++
-				if k := nf.KindOf(err); k == nf.Unsupported || k == nf.Forbidden {
-					r.sync(kind, nil) // it has, or shows, no pods of the kind
-				} else if failures == 1 && ctx.Err() == nil {
-					s.cfg.Logger.WarnContext(ctx, "failed to watch the pods of a cloud region for A&AI; will retry", "region", id, "error", err)
-				}
-				break
-			}
-			if m.Synced {
-				r.sync(kind, seen)
-				seen, failures = nil, 0
-				continue
-			}
-			r.see(m)
-			if seen != nil {
-				seen[[2]string{m.Owner, m.Key}] = true
+		isSynced, err := r.census(kind, s.cfg.Regions.Census(ctx, id, kind))
+		if isSynced {
+			failures = 0
+		}
+		switch k := nf.KindOf(err); {
+		case err == nil:
+		case k == nf.Unsupported || k == nf.Forbidden:
+			r.sync(kind, nil) // it has, or shows, no pods of the kind
+			failures++
+		default:
+			if failures++; failures == 1 && ctx.Err() == nil {
+				s.cfg.Logger.WarnContext(ctx, "failed to watch the pods of a cloud region for A&AI; will retry", "region", id, "error", err)
 			}
 		}
 		delay.For(ctx, delay.Doubled(firstPause, longestPause, failures), nil)
 	}
+}
+
+// census follows one watch until it ends. It reports whether the watch was synced.
+func (r *region) census(kind nf.Ref, marks iter.Seq2[Mark, error]) (isSynced bool, err error) {
+	seen := make(map[[2]string]bool) // owners and keys, until the watch is synced
+	for m, err := range marks {
+		switch {
+		case err != nil:
+			return isSynced, err
+		case m.Synced:
+			r.sync(kind, seen)
+			isSynced, seen = true, nil
+		default:
+			r.see(m)
+			if !isSynced {
+				seen[[2]string{m.Owner, m.Key}] = true
+			}
+		}
+	}
+	return isSynced, nil
 }
 
 // see takes note of a pod.

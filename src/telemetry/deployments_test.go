@@ -127,7 +127,7 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"Service", "Operations", "Regions", "Store", "Replicas", "HTTP", "Access"}, rows); diff != "" {
+	if diff := cmp.Diff([]string{"Service", "Operations", "Regions", "Store", "Replicas", "HTTP", "Access", "ONAP"}, rows); diff != "" {
 		t.Errorf("the rows differ (-want +got):\n%s", diff)
 	}
 }

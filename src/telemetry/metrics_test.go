@@ -174,6 +174,9 @@ func TestSourcesAreShown(t *testing.T) {
 		"Volumes": {"volumes are counted by state", telemetry.Sources{Volumes: func() []nf.SharedCount {
 			return []nf.SharedCount{{Region: "east", State: nf.SharedActive, Number: 2}}
 		}}, map[string]float64{"k8splugin_volumes{region=east,state=active}": 2}},
+		"Listings": {"what A&AI has is counted by state", telemetry.Sources{Listings: func() map[nf.ListingState]int {
+			return map[nf.ListingState]int{nf.ListingParked: 2}
+		}}, map[string]float64{"k8splugin_aai_subjects{state=parked}": 2}},
 		"Drift": {"instances are counted by policy and drift", telemetry.Sources{Drifts: func() []nf.DriftCount {
 			return []nf.DriftCount{{Region: "east", Mode: nf.DriftWarn, State: nf.Drifted, Number: 2}}
 		}}, map[string]float64{"k8splugin_instances_drift{mode=warn,region=east,state=drifted}": 2}},

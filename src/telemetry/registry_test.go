@@ -72,6 +72,9 @@ func busy(t testing.TB) *prometheus.Registry {
 		Networks: func() []nf.SharedCount {
 			return []nf.SharedCount{{Region: "east", Driver: "multus", State: nf.SharedFailed, Number: 1}}
 		},
+		Listings: func() map[nf.ListingState]int {
+			return map[nf.ListingState]int{nf.ListingClean: 1, nf.ListingDirty: 1, nf.ListingWaiting: 1, nf.ListingParked: 1}
+		},
 		Volumes: func() []nf.SharedCount { return []nf.SharedCount{{Region: "east", State: nf.SharedFailed, Number: 1}} },
 		Instances: func() []nf.InstanceCount {
 			var out []nf.InstanceCount

@@ -30,11 +30,10 @@ type RejectedEntry struct {
 // ListingOf converts a listing.
 func ListingOf(l nf.Listing) Listing {
 	out := Listing{State: l.State, Reason: l.Reason, Since: l.Since, Retry: l.Retry, Missing: l.Missing, Objects: notNil(l.Objects)}
-	switch l.Subject.Kind {
-	case nf.InstanceSubject:
-		out.Instance = l.Subject.ID
-	case nf.NetworkSubject:
+	if l.Subject.Kind == nf.NetworkSubject {
 		out.Network = l.Subject.ID
+	} else {
+		out.Instance = l.Subject.ID
 	}
 	for _, path := range slices.Sorted(maps.Keys(l.Rejected)) {
 		out.Rejected = append(out.Rejected, RejectedEntry{path, l.Rejected[path]})

@@ -81,10 +81,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 		return nil, err
 	}
 	s := &service{log: obs.log, wait: db.db.wait}
-	if s.mesh, err = cfg.Istio.identity(obs.log); err != nil {
-		return nil, err
-	}
-	if s.aai, err = cfg.AAI.client(obs.log, s.clientTLS()); err != nil {
+	if err = s.connectPeers(cfg, obs); err != nil {
 		return nil, err
 	}
 	if s.index, err = db.index(obs.log); err != nil {
@@ -128,8 +125,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if s.inventory, err = cfg.inventoryKeeper(s, db, obs); err != nil {
 		return nil, err
 	}
-	s.audit, err = audit.New(audit.Config{KV: db.kv, File: cfg.AuditFile, Replica: cfg.Replica, Retention: cfg.AuditRetention,
-		Logger: obs.log, Failed: obs.metrics.AuditFailed})
+	s.audit, err = audit.New(audit.Config{KV: db.kv, File: cfg.AuditFile, Replica: cfg.Replica, Retention: cfg.AuditRetention, Logger: obs.log, Failed: obs.metrics.AuditFailed})
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +138,15 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 		return nil, errors.Join(err, s.audit.Close())
 	}
 	return s, nil
+}
+
+// connectPeers creates what connects to the mesh and to A&AI. It sends nothing.
+func (s *service) connectPeers(cfg Config, obs observability) (err error) {
+	if s.mesh, err = cfg.Istio.identity(obs.log); err != nil {
+		return err
+	}
+	s.aai, err = cfg.AAI.client(obs.log, s.clientTLS())
+	return err
 }
 
 // front creates the components between the network and the engine.

@@ -35,13 +35,13 @@ func inventoryLine(a *wire.AAI) string {
 	if a == nil {
 		return ""
 	}
-	line := "written by " + string(cmp.Or(a.Writer, nf.AAIService))
+	parts := []string{"written by " + string(cmp.Or(a.Writer, nf.AAIService))}
 	for _, part := range []struct{ name, value string }{{"generic-vnf", a.VNF}, {"vf-module", a.Module}, {"tenant", a.Tenant}} {
 		if part.value != "" {
-			line += ", " + part.name + " " + part.value
+			parts = append(parts, part.name+" "+part.value)
 		}
 	}
-	return line
+	return strings.Join(parts, ", ")
 }
 
 func inventoryCommand(s *session) *cobra.Command {
