@@ -147,7 +147,7 @@ func (s *nodeCensus) add(n node) {
 		s.summary.Tainted++
 	default:
 		s.summary.Usable++
-		s.usable[n.Meta.Name] = nf.NodeRoom{Name: n.Meta.Name, Features: features, Free: amounts(n.Status.Allocatable)}
+		s.usable[n.Meta.Name] = nf.NodeRoom{Name: n.Meta.Name, Zone: n.Meta.Labels["topology.kubernetes.io/zone"], Features: features, Free: amounts(n.Status.Allocatable)}
 	}
 }
 
@@ -224,13 +224,13 @@ func (s *nodeCensus) fill(out *nf.RegionCapabilities, pods podCensus) {
 	sums := map[string]nf.NodeResource{}
 	for _, name := range slices.Sorted(maps.Keys(s.usable)) {
 		room := s.usable[name]
-		allocatable := maps.Clone(room.Free)
+		room.Total = maps.Clone(room.Free)
 		room.Free.Sub(pods.used[name])
 		for resource, n := range room.Free {
 			sum := sums[resource]
 			sum.Name, sum.Pending = resource, pods.pending[resource]
 			sum.Nodes++
-			sum.Allocatable += allocatable[resource]
+			sum.Allocatable += room.Total[resource]
 			sum.Free += n
 			sum.Largest = max(sum.Largest, n)
 			sums[resource] = sum

@@ -157,7 +157,9 @@ func (m MissingRule) String() string {
 // NodeRoom is what is free on a usable node.
 type NodeRoom struct {
 	Name     string
+	Zone     string            // of topology.kubernetes.io/zone; empty: none
 	Features map[string]string // labels of Node Feature Discovery, without FeaturePrefix; nodes share it
+	Total    Amounts           // allocatable
 	Free     Amounts
 }
 

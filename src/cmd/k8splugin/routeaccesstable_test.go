@@ -255,13 +255,14 @@ func onapRouteAccess() map[string][]routeRule {
 		"vf-module-model-customization-id": "1", "template_data": {"stack_name": "new"},
 		"user_directives": {"attributes": [{"attribute_name": "k8s-rb-profile-name", "attribute_value": "{profile-name}"}]}}`
 	return map[string][]routeRule{
-		"POST /v1/rb/definition":          made(accesstest.Package, nf.WritePackage, `{"rb-name": "{rb-name}", "rb-version": "2"}`),
-		"GET /v1/rb/definition":           read,
-		"GET /v1/rb/definition/{rb-name}": read,
-		"GET " + one:                      read,
-		"PUT " + one:                      write(`{"description": "changed"}`),
-		"DELETE " + one:                   write(""),
-		"POST " + one + "/content":        archived,
+		"POST /{cloud-owner}/{cloud-region}/capacity_check": {{of: accesstest.Region, see: nf.ReadRegion, body: `{"vCPU": 1, "Memory": 1, "Storage": 1}`}},
+		"POST /v1/rb/definition":                            made(accesstest.Package, nf.WritePackage, `{"rb-name": "{rb-name}", "rb-version": "2"}`),
+		"GET /v1/rb/definition":                             read,
+		"GET /v1/rb/definition/{rb-name}":                   read,
+		"GET " + one:                                        read,
+		"PUT " + one:                                        write(`{"description": "changed"}`),
+		"DELETE " + one:                                     write(""),
+		"POST " + one + "/content":                          archived,
 
 		"POST " + one + "/profile":                        write(`{"profile-name": "new"}`),
 		"GET " + one + "/profile":                         read,

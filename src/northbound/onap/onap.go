@@ -25,6 +25,7 @@ type Config struct {
 	Operations    Operations
 	Live          Live
 	Subscriptions Subscriptions
+	Surveys       Surveys            // default: the capacity of regions is unknown
 	NewID         func() string      // ids of instances and health checks: lower-case letters and digits
 	Staging       northbound.Staging // stores uploaded archives
 
@@ -53,6 +54,7 @@ type API struct {
 	testRuns      testRuns
 	subscriptions subscriptions
 	workloads     workloads
+	capacities    capacities
 	checks        checks
 }
 
@@ -112,6 +114,7 @@ func newAPI(cfg Config) *API {
 		},
 		subscriptions: subscriptions{vnfs: vs, store: cfg.Subscriptions, strict: cfg.Strict},
 		workloads:     workloads{vnfs: vs, creator: c, terminator: t},
+		capacities:    capacities{cfg.Surveys},
 		checks:        checks{cfg.Checks, cfg.Logger},
 	}
 }
@@ -121,7 +124,7 @@ func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle(path, handle(h, a.strict)).Methods(method) }
 	for _, part := range []interface{ routes(on route) }{
 		a.definitions, a.profiles, a.templates, a.connections, a.instances, a.upgrades, a.statuses, a.queries, a.configs, a.testRuns, a.checks,
-		a.subscriptions, a.workloads,
+		a.subscriptions, a.workloads, a.capacities,
 	} {
 		part.routes(on)
 	}
@@ -130,7 +133,7 @@ func (a *API) Routes(r *mux.Router) {
 // Below reports whether a path is below the paths of ONAP's API.
 func (a *API) Below(path string) bool {
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	if len(segments) > 2 && segments[2] == "infra_workload" {
+	if len(segments) > 2 && slices.Contains([]string{"infra_workload", "capacity_check"}, segments[2]) {
 		return true
 	}
 	return len(segments) > 1 && segments[0] == "v1" &&

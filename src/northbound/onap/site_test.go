@@ -174,7 +174,7 @@ func (w *world) start(t *testing.T, strict bool, kv store.KV) {
 	}
 	w.kv, w.records = kv, w.bundles.InstanceRecords()
 	cfg := onap.Config{
-		Regions: newRegions(), Instances: w, Operations: w.engine, Live: w.live,
+		Regions: newRegions(), Surveys: w, Instances: w, Operations: w.engine, Live: w.live,
 		NewID: newID, Staging: onap.InStore(kv), Checks: w.checks, Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
 	}
 	permit(w.rights.May).access(&cfg, w.bundles, nil)
