@@ -2,11 +2,16 @@ package kafka_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/kafka"
@@ -32,7 +37,7 @@ func start(t *testing.T) *simulator.Simulator {
 
 func open(t *testing.T, s *simulator.Simulator, edit ...func(*kafka.Config)) *kafka.Client {
 	t.Helper()
-	cfg := kafka.Config{Brokers: s.Brokers(), Group: "multicloud", Topics: []string{notification, deletion},
+	cfg := kafka.Config{Brokers: s.Brokers(), Group: "multicloud", Topics: []string{notification, deletion, "SDC-DISTR-NOT-THERE"},
 		Credentials: func(context.Context) (string, nf.Secret, error) { return "multicloud", nf.Secret(password), nil }}
 	for _, e := range edit {
 		e(&cfg)
@@ -132,6 +137,35 @@ func TestRefused(t *testing.T) {
 	}
 	if err := open(t, s).Send(t.Context(), kafka.Message{Topic: deletion}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTLS connects to a broker with a certificate.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	certified := httptest.NewTLSServer(nil)
+	t.Cleanup(certified.Close)
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, notification), kfake.TLS(&tls.Config{Certificates: certified.TLS.Certificates}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	for name, trusted := range map[string]bool{"trusted": true, "unknown authority": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			roots := x509.NewCertPool()
+			if trusted {
+				roots.AddCert(certified.Certificate())
+			}
+			c, err := kafka.Open(kafka.Config{Brokers: broker.ListenAddrs(), Group: "g", Security: kafka.SSL, Roots: func(context.Context) *x509.CertPool { return roots }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Close)
+			if err := c.Send(t.Context(), kafka.Message{Topic: notification, Value: []byte("x")}); (err == nil) != trusted {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 
