@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
@@ -25,6 +26,8 @@ type Catalog interface {
 	Downloads
 	// KafkaTopics returns where SDC sends notifications.
 	KafkaTopics(ctx context.Context) (sdc.KafkaTopics, error)
+	// ArtifactTypes returns the types that SDC knows; none if it does not tell.
+	ArtifactTypes(ctx context.Context) ([]string, error)
 }
 
 // Downloads fetches artifacts.
@@ -138,6 +141,13 @@ func (r *Runner) follow(ctx context.Context) (handled bool, err error) {
 	topics, err := r.cfg.Catalog.KafkaTopics(ctx)
 	if err != nil {
 		return false, err
+	}
+	types, err := r.cfg.Catalog.ArtifactTypes(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(types) > 0 && !slices.Contains(types, sdc.TypeModules) {
+		r.cfg.Logger.WarnContext(ctx, "SDC has no VF modules; nothing will be deployed", "type", sdc.TypeModules)
 	}
 	bus, err := r.cfg.Open(topics)
 	if err != nil {
