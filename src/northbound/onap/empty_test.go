@@ -188,7 +188,7 @@ func TestEveryCollectionIsKnown(t *testing.T) {
 		"queryStatus": "objects are found out", "resourceStatus": "the object is the cluster's", "runList": "runs and hooks are found out",
 		"hook": "events are the chart's", "newWorkload": "resources are found out", "stacks": "stacks are found out",
 		"subscriptionShown": "it is what the request was", "connectivity": "it is a part of connection", "directives": "they become override-values, and are not shown",
-		"storedProfile": "it is not shown",
+		"storedProfile": "it is not shown", "capacity": "zones are found out",
 	}
 	sent := map[string]bool{}
 	for _, object := range onap.Wire() {

@@ -117,6 +117,8 @@ func fieldExchanges() []exchange {
 		{"GET " + heat + "/{workload}", "", 200, workloadFields + " workload_status_reason", ""},
 		{"POST " + heat + "/{workload}", `{}`, 202, "", ""},
 		{"DELETE " + heat + "/{workload}", "", 202, workloadFields + " workload_status_reason", ""},
+		{"POST /acme/east/capacity_check", `{"vCPU": 1, "Memory": 1, "Storage": 1}`, 200, "AZs[].MemoryAvail AZs[].MemoryTotal AZs[].StorageAvail AZs[].StorageTotal " +
+			"AZs[].availability-zone-name AZs[].vCPUAvail AZs[].vCPUTotal result", ""},
 		{"DELETE " + one, "", 202, "", ""},
 		{"POST /v1/instance", fwRequest, 201, instanceFields, ""},
 	}

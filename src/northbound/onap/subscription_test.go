@@ -45,7 +45,7 @@ func subscribing(t *testing.T, strict bool) *world {
 	}
 	ids := 0
 	cfg := onap.Config{
-		Regions: regions{&sync.Map{}}, Instances: w, Operations: w.engine, Live: w.live, Staging: onap.InStore(w.kv),
+		Regions: regions{&sync.Map{}}, Surveys: w, Instances: w, Operations: w.engine, Live: w.live, Staging: onap.InStore(w.kv),
 		Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
 		NewID: func() string {
 			ids++
