@@ -158,12 +158,13 @@ type Audits interface {
 	Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error]
 }
 
-// GuardedConfig holds what is guarded. All fields are required.
+// GuardedConfig holds what is guarded. All fields except Imports are required.
 type GuardedConfig struct {
 	Authorizer *Authorizer
 	Engine     Engine
 	Catalog    Catalog
 	Audits     Audits
+	Imports    RegionImports // nil: regions are not imported
 }
 
 // Guarded gives access to the engine and the catalog with the permissions of the
@@ -190,9 +191,12 @@ func NewGuarded(cfg GuardedConfig) (*Guarded, error) {
 	if cfg.Authorizer == nil || cfg.Engine == nil || cfg.Catalog == nil || cfg.Audits == nil {
 		return nil, errors.New("cannot create a guard: Authorizer, Engine, Catalog and Audits are required")
 	}
+	if cfg.Imports == nil {
+		cfg.Imports = noImports{cfg.Catalog}
+	}
 	g := &guard{authorizer: cfg.Authorizer, records: cfg.Engine}
 	packages := &Packages{guard: g, keeper: cfg.Catalog}
-	regions := &Regions{guard: g, packages: packages, keeper: cfg.Catalog, holds: cfg.Catalog}
+	regions := &Regions{guard: g, packages: packages, keeper: cfg.Catalog, holds: cfg.Catalog, imports: cfg.Imports}
 	operations := &Operations{guard: g, engine: cfg.Engine, scoped: cfg.Engine}
 	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine, scoped: cfg.Engine}
 	return &Guarded{

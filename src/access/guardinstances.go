@@ -75,6 +75,9 @@ func (is *Instances) target(ctx context.Context, req nf.InstantiateRequest, p nf
 		return is.placeable(ctx, req, p)
 	}
 	err := is.regions.usable(ctx, req.Region)
+	if nf.KindOf(err) == nf.NotFound && is.guard.allows(ctx, p, newScope(req)) {
+		err = is.regions.find(ctx, req.Region, err)
+	}
 	if err == nil {
 		err = is.packages.usable(ctx, req.Package)
 	}

@@ -17,6 +17,7 @@ type Regions struct {
 	packages *Packages
 	keeper   RegionKeeper
 	holds    HoldKeeper
+	imports  RegionImports
 }
 
 var _ RegionKeeper = (*Regions)(nil)

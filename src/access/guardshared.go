@@ -75,6 +75,9 @@ func (s Shared) Create(ctx context.Context, req nf.SharedRequest) (nf.Operation,
 	wanted := req.Resource
 	id := nf.SharedID(wanted.Region, wanted.Name)
 	err := s.regions.usable(ctx, wanted.Region)
+	if nf.KindOf(err) == nf.NotFound && s.guard.allows(ctx, s.kind.write, wanted.Scope()) {
+		err = s.regions.find(ctx, wanted.Region, err)
+	}
 	if err != nil && nf.KindOf(err) != nf.NotFound {
 		return nf.Operation{}, err
 	}
