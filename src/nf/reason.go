@@ -15,6 +15,7 @@ const (
 	ReasonCrowded       = "crowded"                // too many requests to the region are in progress
 	ReasonNotAllowed    = "not-allowed"            // the operator does not allow its address
 	ReasonBreaker       = "breaker"                // the circuit breaker is open: it failed too often
+	ReasonNoAccess      = "no-access"              // A&AI has no credentials of the region that can be used
 	ReasonReplaced      = "replaced"               // the region has a different access now, or was deleted
 	ReasonAudit         = "audit"                  // the audit entry cannot be written
 	ReasonIssuer        = "issuer"                 // the issuer of a token does not respond

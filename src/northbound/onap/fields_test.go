@@ -120,6 +120,9 @@ func fieldExchanges() []exchange {
 		{"POST /acme/east/capacity_check", `{"vCPU": 1, "Memory": 1, "Storage": 1}`, 200, "AZs[].MemoryAvail AZs[].MemoryTotal AZs[].StorageAvail AZs[].StorageTotal " +
 			"AZs[].availability-zone-name AZs[].vCPUAvail AZs[].vCPUTotal result", ""},
 		{"DELETE " + one, "", 202, "", ""},
+		{"POST /acme/east/registry", `{"defaultTenant": "t"}`, 202, "", ""},
+		{"GET /acme/inventory/registry", "", 200, "status", ""},
+		{"DELETE /acme/inventory/registry", "", 204, "", ""},
 		{"POST /v1/instance", fwRequest, 201, instanceFields, ""},
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorilla/mux"
+
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
@@ -58,7 +60,7 @@ func idOf(in nf.Instance) string { return cmp.Or(in.Annotations[idAnnotation], i
 type creator struct {
 	vnfs    *vnfs
 	bundles Bundles
-	regions Regions
+	imports Imports
 	engine  Changes
 	runner  *runner
 	newID   func() string
@@ -107,7 +109,7 @@ func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.Ins
 		return nf.InstantiateRequest{}, onlyIf(nf.NotFound, err, "Unable to find Profile to create instance", "Error resolving helm charts")
 	}
 	// Check before composing: the caller may not see the region.
-	if _, err := c.regions.Region(ctx, q.Region); err != nil {
+	if _, err := c.imports.Use(ctx, mux.Vars(r)["cloud-owner"], q.Region); err != nil {
 		return nf.InstantiateRequest{}, fail("Getting CloudRegion Information", err)
 	}
 	composed, err := bundles.Compose(ctx, key)

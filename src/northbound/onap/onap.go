@@ -29,6 +29,8 @@ type Config struct {
 	NewID         func() string      // ids of instances and health checks: lower-case letters and digits
 	Staging       northbound.Staging // stores uploaded archives
 
+	Imports Imports // default: cloud regions are not imported
+
 	Checks map[string]northbound.Check // checks behind GET /v1/healthcheck; default: none
 	Strict bool                        // statuses follow the kind of the error; default: the statuses of ONAP's releases
 	Wait   time.Duration               // longest wait for an operation in one request; default 10 min
@@ -55,6 +57,7 @@ type API struct {
 	subscriptions subscriptions
 	workloads     workloads
 	capacities    capacities
+	registry      registry
 	checks        checks
 }
 
@@ -68,6 +71,9 @@ func New(cfg Config) (*API, error) {
 	if cfg.Bundles == nil || cfg.Connections == nil || cfg.Aliases == nil || cfg.Records == nil || cfg.Regions == nil || cfg.Instances == nil ||
 		cfg.Operations == nil || cfg.Live == nil || cfg.Subscriptions == nil || cfg.NewID == nil || cfg.Staging == nil {
 		return nil, errors.New("cannot create the ONAP API: Bundles, Connections, Aliases, Records, Regions, Instances, Operations, Live, Subscriptions, NewID and Staging are required")
+	}
+	if cfg.Imports == nil {
+		cfg.Imports = noImports{cfg.Regions}
 	}
 	if cfg.Wait == 0 {
 		cfg.Wait = 10 * time.Minute
@@ -89,7 +95,7 @@ func newAPI(cfg Config) *API {
 	received := archives{cfg.Staging}
 	n := &runner{operations: cfg.Operations, longest: cfg.Wait, trace: cfg.Trace}
 	vs := &vnfs{instances: cfg.Instances, operations: cfg.Operations, aliases: cfg.Aliases}
-	c := &creator{vnfs: vs, bundles: cfg.Bundles, regions: cfg.Regions, engine: cfg.Instances, runner: n, newID: cfg.NewID}
+	c := &creator{vnfs: vs, bundles: cfg.Bundles, imports: cfg.Imports, engine: cfg.Instances, runner: n, newID: cfg.NewID}
 	t := &terminator{vnfs: vs, engine: cfg.Instances, runner: n}
 	return &API{
 		strict:      cfg.Strict,
@@ -115,6 +121,7 @@ func newAPI(cfg Config) *API {
 		subscriptions: subscriptions{vnfs: vs, store: cfg.Subscriptions, strict: cfg.Strict},
 		workloads:     workloads{vnfs: vs, creator: c, terminator: t},
 		capacities:    capacities{cfg.Surveys},
+		registry:      registry{regions: cfg.Regions, imports: cfg.Imports},
 		checks:        checks{cfg.Checks, cfg.Logger},
 	}
 }
@@ -124,7 +131,7 @@ func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle(path, handle(h, a.strict)).Methods(method) }
 	for _, part := range []interface{ routes(on route) }{
 		a.definitions, a.profiles, a.templates, a.connections, a.instances, a.upgrades, a.statuses, a.queries, a.configs, a.testRuns, a.checks,
-		a.subscriptions, a.workloads, a.capacities,
+		a.subscriptions, a.workloads, a.capacities, a.registry,
 	} {
 		part.routes(on)
 	}
@@ -133,7 +140,7 @@ func (a *API) Routes(r *mux.Router) {
 // Below reports whether a path is below the paths of ONAP's API.
 func (a *API) Below(path string) bool {
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	if len(segments) > 2 && slices.Contains([]string{"infra_workload", "capacity_check"}, segments[2]) {
+	if len(segments) > 2 && (slices.Contains([]string{"infra_workload", "capacity_check"}, segments[2]) || segments[2] == "registry" && len(segments) == 3 && segments[0] != "v1") {
 		return true
 	}
 	return len(segments) > 1 && segments[0] == "v1" &&
