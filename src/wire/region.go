@@ -27,6 +27,7 @@ type Region struct {
 	VNFInstances []string             `json:"vnf_instances,omitzero"` // only for a single region
 	More         bool                 `json:"more_vnf_instances,omitempty"`
 	Parent       *ParentCluster       `json:"parent,omitempty"` // nil: it is not a cluster of another region
+	AAI          *InventoryRegion     `json:"aai,omitempty"`    // nil: the access is not read from A&AI
 	State        *RegionState         `json:"state,omitempty"`  // nil: not requested
 	Credential   *Credential          `json:"credential,omitempty"`
 	Created      time.Time            `json:"created_at"`
@@ -44,6 +45,22 @@ type RegionState struct {
 	Retry     time.Time          `json:"retry_at,omitzero"`
 }
 
+// InventoryRegion is the cloud region of A&AI that the access of a region is read from.
+type InventoryRegion struct {
+	Owner    string    `json:"cloud_owner"`
+	Version  string    `json:"resource_version"`
+	Place    string    `json:"place,omitempty"`
+	Reason   string    `json:"reason,omitempty"` // why A&AI has no access that can be used
+	Vanished time.Time `json:"vanished_at,omitzero"`
+}
+
+func inventoryOf(a *nf.AAISource) *InventoryRegion {
+	if a == nil {
+		return nil
+	}
+	return &InventoryRegion{a.Owner, a.Version, a.Place, a.Reason, a.Vanished}
+}
+
 // Credential describes the credential of a region's access.
 type Credential struct {
 	Kind    string    `json:"kind"`
@@ -56,7 +73,7 @@ func RegionOf(r nf.Region) Region {
 		ID: r.ID, Owner: r.Owner, Type: r.Type, Origin: r.Origin, Namespace: r.DefaultNamespace, Description: r.Description,
 		Labels: r.Labels, AAITenant: r.AAITenant, Plugins: r.Plugins, Interfaces: r.Interfaces, Tenants: r.Tenants,
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: notNil(r.Probe.APIs), ProbedAt: r.Probe.Time,
-		Parent: parentOf(r.Parent), Created: r.Created, Updated: r.Updated,
+		Parent: parentOf(r.Parent), AAI: inventoryOf(r.AAI), Created: r.Created, Updated: r.Updated,
 	}
 }
 

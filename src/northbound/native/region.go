@@ -203,7 +203,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if !access.IsZero() {
-			g.Access = access
+			g.Access, g.AAI = access, nil // an access that a request sets does not follow A&AI
 		}
 		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
 		g.DefaultNamespace, g.AAITenant, g.Plugins, g.Interfaces = edit.Namespace, edit.AAITenant, edit.Plugins, edit.Interfaces

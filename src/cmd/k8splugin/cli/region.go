@@ -217,7 +217,7 @@ func (pr *printer) describeRegion(w io.Writer, a answer) error {
 		{"Name", r.ID}, {"Owner", r.Owner}, {"Type", string(r.Type)}, {"Origin", string(r.Origin)}, {"Description", r.Description},
 		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"A&AI tenant", r.AAITenant}, {"CNI plugins", pluginsOf(r.Plugins)}, {"Interfaces", pairsOf(r.Interfaces)}, {"Server", r.Server}, {"Version", r.Version},
 		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.VNFInstances, r.More)},
-		{"Condition", state}, {"Message", now.Message}, {"Checked", pr.clock.stamp(now.Checked)},
+		{"A&AI", inventoryText(r.AAI, pr.clock)}, {"Condition", state}, {"Message", now.Message}, {"Checked", pr.clock.stamp(now.Checked)},
 		{"Breaker", breaker}, {"Credential", credential},
 		{"Created", pr.clock.stamp(r.Created)}, {"Updated", pr.clock.stamp(r.Updated)},
 	}
@@ -225,6 +225,24 @@ func (pr *printer) describeRegion(w io.Writer, a answer) error {
 		list = append(list, field{"Tenant", project + ": " + tenant(r.Tenants[project]).String()})
 	}
 	return printFields(w, list)
+}
+
+// inventoryText says which cloud region of A&AI the access of a region is read from.
+func inventoryText(a *wire.InventoryRegion, now clock) string {
+	if a == nil {
+		return ""
+	}
+	out := "follows cloud owner " + a.Owner
+	if a.Place != "" {
+		out += "; " + a.Place
+	}
+	if a.Reason != "" {
+		out += "; " + a.Reason
+	}
+	if since := now.stamp(a.Vanished); since != "" {
+		out += "; not in A&AI since " + since
+	}
+	return out
 }
 
 // stateOf returns the state of a region. It is zero if the server did not send

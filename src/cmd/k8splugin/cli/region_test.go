@@ -82,6 +82,21 @@ func TestRegion(t *testing.T) {
 			reason: "regions that need attention", args: []string{"region", "list", "--condition", "unreachable", "-o", "wide"},
 			replies: one("/v1/cloud_regions?condition=unreachable", `{"cloud_regions":[`+awayJSON+`]}`),
 		},
+		"region-show-aai": {
+			reason: "A&AI knows the region, and has no credentials that can be used",
+			args:   []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", `{"cloud_region_id":"east","cloud_owner":"k8s","type":"kubernetes","origin":"aai","server":"","kubernetes_version":"","apis":[],`+
+				`"aai":{"cloud_owner":"k8s","resource_version":"17","reason":"A&AI has no credentials that can be used: esr-system-info 1: service-url, password: service-url is missing"},`+
+				`"state":{"condition":"unreachable","reason":"no-access","message":"A&AI has no credentials that can be used: esr-system-info 1: service-url, password: service-url is missing","breaker":"closed"},`+
+				`"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`),
+		},
+		"region-show-vanished": {
+			reason: "A&AI no longer has the region",
+			args:   []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", `{"cloud_region_id":"east","cloud_owner":"k8s","type":"kubernetes","origin":"aai","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],`+
+				`"aai":{"cloud_owner":"k8s","resource_version":"17","place":"esr-system-info 1: password","vanished_at":"2026-11-20T09:10:00Z"},`+
+				`"state":{"condition":"available","breaker":"closed"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`),
+		},
 		"region-show-yaml": {
 			reason: "yaml is the server's answer translated", args: []string{"region", "show", "east", "-o", "yaml"},
 			replies: one("/v1/cloud_regions/east", regionJSON),
