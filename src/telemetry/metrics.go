@@ -32,6 +32,7 @@ type Metrics struct {
 	store         *prometheus.HistogramVec
 	audit         prometheus.Counter
 	notifications *prometheus.CounterVec
+	imports       *prometheus.CounterVec
 
 	regions *regionSeries
 }
@@ -51,7 +52,7 @@ func NewMetrics(registry *prometheus.Registry, version string) (*Metrics, error)
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 	for _, c := range []prometheus.Collector{
-		m.operations, m.duration, m.leases, m.replicas, m.takeovers, m.requests, m.sent, m.seconds, m.failures, m.store, m.audit, m.notifications, build,
+		m.operations, m.duration, m.leases, m.replicas, m.takeovers, m.requests, m.sent, m.seconds, m.failures, m.store, m.audit, m.notifications, m.imports, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(c); err != nil {
@@ -102,6 +103,9 @@ func (m *Metrics) makeParts() {
 	m.audit = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "k8splugin_audit_failures_total", Help: "Audit log entries that could not be written.",
 	})
+	m.imports = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "k8splugin_aai_region_imports_total", Help: "Comparisons of cloud regions with A&AI that changed a region or failed, by result: imported, updated, without_access (A&AI has no credentials that can be used), vanished (A&AI no longer has the region), or failed.",
+	}, []string{"result"})
 	m.notifications = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, and kubeconfigs that were handed over, by outcome: delivered, retried, or abandoned (now a dead letter).",
 	}, []string{"outcome"})
@@ -169,6 +173,9 @@ func (m *Metrics) AuditFailed() { m.audit.Inc() }
 
 // Notified counts a posted notification, or a kubeconfig that was handed over. Outcome must be a constant.
 func (m *Metrics) Notified(outcome string) { m.notifications.WithLabelValues(outcome).Inc() }
+
+// RegionImported counts a comparison of a cloud region with A&AI. Result must be a constant.
+func (m *Metrics) RegionImported(result string) { m.imports.WithLabelValues(result).Inc() }
 
 // The allowed label values; any other is "other".
 var (

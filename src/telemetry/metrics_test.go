@@ -96,6 +96,8 @@ func TestMetricsMove(t *testing.T) {
 		}},
 		"Notification": {"a notification is told by what became of it", func(m *telemetry.Metrics) { m.Notified("abandoned") },
 			map[string]float64{"k8splugin_notifications_total{outcome=abandoned}": 1}},
+		"Import": {"a region of A&AI is told by what became of it", func(m *telemetry.Metrics) { m.RegionImported("imported") },
+			map[string]float64{"k8splugin_aai_region_imports_total{result=imported}": 1}},
 		"Audit": {"an entry that is lost counts", (*telemetry.Metrics).AuditFailed, map[string]float64{"k8splugin_audit_failures_total": 1}},
 	}
 	for name, tc := range cases {

@@ -55,6 +55,7 @@ func busy(t testing.TB) *prometheus.Registry {
 			m.StoreRequest(method, outcome, time.Millisecond)
 		}
 	}
+	m.RegionImported("imported")
 	m.AuditFailed()
 	for _, outcome := range []outbox.Outcome{outbox.Delivered, outbox.Deferred, outbox.GivenUp} {
 		m.Notified(string(outcome))

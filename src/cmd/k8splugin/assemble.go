@@ -12,6 +12,7 @@ import (
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/aai"
+	"github.com/multicloud-k8s/k8splugin/src/aairegion"
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/audit"
 	"github.com/multicloud-k8s/k8splugin/src/budget"
@@ -26,6 +27,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
@@ -66,8 +68,9 @@ type service struct {
 	log       *slog.Logger
 	workloads *clusterapi.Registrar
 	handOvers *outbox.Outbox
-	aai       *aai.Client // nil: A&AI is not used
-	inventory *inventory  // nil: A&AI is not written
+	aai       *aai.Client         // nil: A&AI is not used
+	inventory *inventory          // nil: A&AI is not written
+	imports   *aairegion.Importer // nil: regions are not imported from A&AI
 }
 
 // assemble creates the components on a store, and joins the group of replicas.
@@ -89,7 +92,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	}
 	s.pool = obs.pool(hosts, rules, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
 		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
-	}, func(region string, access nf.Access) { s.workloads.Rejected(region, access) })
+	}, s.rejected)
 	limits := render.DefaultLimits().For(cfg.MaxPackage)
 	apart := cfg.AccessFile != ""
 	s.memory = budget.New(2 * limits.Memory) // a package is composed of the files of two archives
@@ -112,6 +115,9 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 		return nil, err
 	}
 	if err = s.registerWorkloads(cfg, db, obs, apart); err != nil {
+		return nil, err
+	}
+	if err = s.importRegions(cfg, db, obs); err != nil {
 		return nil, err
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
@@ -157,7 +163,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	}
 	s.tls = rules.tls
 	guarded, err := access.NewGuarded(access.GuardedConfig{
-		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit,
+		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit, Imports: s.regionImports(),
 	})
 	if err != nil {
 		return err
@@ -202,6 +208,9 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	})
 	if err != nil {
 		return err
+	}
+	if cfg.AAIRegions.Prefixes {
+		handler = onap.Prefixes(handler)
 	}
 	s.handler = obs.tracing.Middleware(handler)
 	return obs.watch(ctx, s, rules, db)
@@ -281,6 +290,9 @@ func (r regions) UpdateRegion(ctx context.Context, id string, edit func(*nf.Regi
 	if err != nil {
 		return changed, err
 	}
+	if changed.NoAccess() != "" {
+		return changed, nil
+	}
 	if _, err := r.pool.Open(id, changed.Access); err != nil {
 		return changed, fmt.Errorf("cannot use the new access: %w", err)
 	}
@@ -297,6 +309,9 @@ func (r regions) RegionState(ctx context.Context, id string) (nf.RegionState, er
 	if err != nil {
 		return nf.RegionState{}, err
 	}
+	if why := region.NoAccess(); why != "" {
+		return nf.RegionState{Condition: nf.RegionUnreachable, Reason: nf.ReasonNoAccess, Message: why}, nil
+	}
 	state := r.pool.State(id)
 	if probed := region.Probe.Time; state.Condition == nf.RegionUnknown && time.Since(probed) < probeCounts {
 		state.Condition, state.Since, state.Checked = nf.RegionAvailable, probed, probed
@@ -310,7 +325,7 @@ func (r regions) RegionCapabilities(ctx context.Context, id string, fresh bool) 
 	if err != nil {
 		return nf.RegionCapabilities{}, err
 	}
-	c, err := r.pool.Open(id, region.Access)
+	c, err := open(r.pool, region)
 	if err != nil {
 		return nf.RegionCapabilities{}, err
 	}
@@ -326,7 +341,7 @@ func clusters(cat *catalog.Catalog, pool *cluster.Pool, apart bool) lifecycle.Op
 		if err != nil {
 			return nil, err
 		}
-		c, err := pool.Open(id, region.Access)
+		c, err := open(pool, region)
 		if err != nil {
 			return nil, err // not a nil *Cluster, which would be a non-nil Cluster
 		}
@@ -340,7 +355,7 @@ func opened(cat *catalog.Catalog, pool *cluster.Pool) func(context.Context, stri
 		if err != nil {
 			return nil, err
 		}
-		return pool.Open(id, region.Access)
+		return open(pool, region)
 	}
 }
 

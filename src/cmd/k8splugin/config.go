@@ -72,8 +72,9 @@ type Config struct {
 	OTLPInsecure bool    `koanf:"otlp-insecure"`
 	OTLPSample   float64 `koanf:"otlp-sample-ratio"`
 
-	AAI aaiSettings `koanf:"-"`
-	SDC sdcSettings `koanf:"-"`
+	AAI        aaiSettings       `koanf:"-"`
+	AAIRegions aaiRegionSettings `koanf:"-"`
+	SDC        sdcSettings       `koanf:"-"`
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -111,6 +112,7 @@ func configFlags(flags *pflag.FlagSet) {
 	apiFlags(flags)
 	aaiFlags(flags)
 	sdcFlags(flags)
+	aaiRegionFlags(flags)
 }
 
 // apiFlags defines the flags for what the APIs may reach and how they respond.
@@ -221,6 +223,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	c.StoreQuota, _ = flags.GetInt64("store-quota")
 	c.AAI.take(flags)
 	c.SDC.take(flags)
+	c.AAIRegions.take(flags)
 }
 
 func (c *Config) validate() error {
@@ -257,6 +260,7 @@ func (c *Config) validate() error {
 	}
 	c.AAI.validate(wrong)
 	c.SDC.validate(wrong)
+	c.AAIRegions.validate(c.AAI.URL, wrong)
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
 }
 
@@ -364,6 +368,6 @@ func (c Config) LogValue() slog.Value {
 		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
 		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
-		slog.Any("aai", c.AAI), slog.Any("sdc", c.SDC),
+		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC),
 	)
 }

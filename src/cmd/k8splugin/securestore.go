@@ -34,7 +34,7 @@ type secureStore struct {
 // leases returns the prefixes of lease records. They are rewritten every few
 // seconds, and are useless in another store.
 func leases() []string {
-	return []string{"replicas/", "notifications/replicas/", "notifications/shards/", "handovers/replicas/", "handovers/shards/", "aai/replicas/", "aai/leader/"}
+	return []string{"replicas/", "notifications/replicas/", "notifications/shards/", "handovers/replicas/", "handovers/shards/", "aai/replicas/", "aai/leader/", "aairegions/replicas/", "aairegions/leader/"}
 }
 
 // openSecureStore opens the configured store and migrates it to the current schema.

@@ -99,7 +99,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	group.Go(func() error { return s.workers.Run(ctx) })
 	group.Go(func() error { return s.keepCertificate(ctx) })
 	group.Go(func() error { return s.index.Run(ctx) })
-	group.Go(func() error { return s.pool.Run(ctx, s.catalog.Regions) })
+	group.Go(func() error { return s.pool.Run(ctx, s.reachable) })
 	group.Go(func() error { return s.audit.Run(ctx) })
 	group.Go(func() error { return s.notifier.Run(ctx) })
 	group.Go(func() error { return s.health.Run(ctx) })
@@ -110,6 +110,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	group.Go(func() error { return s.workloads.Run(ctx) })
 	group.Go(func() error { return s.handOvers.Run(ctx) })
 	group.Go(func() error { return s.inventory.run(ctx) })
+	group.Go(func() error { return s.followRegions(ctx) })
 	group.Go(func() error { s.bundles.Run(ctx, s.engine, s.catalog.Region, s.log); return nil })
 	group.Go(func() error {
 		<-ctx.Done()

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/multicloud-k8s/k8splugin/src/aairegion"
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/cluster"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/leader"
+)
+
+// The values of --aai-regions.
+const (
+	aaiRegionsOff      = "off"
+	aaiRegionsOnDemand = "on-demand"
+	aaiRegionsPoll     = "poll"
+)
+
+// aaiRegionSettings are the settings of cloud regions that are imported from A&AI.
+type aaiRegionSettings struct {
+	Mode     string
+	Period   time.Duration
+	Types    string
+	Secrets  string
+	Insecure bool
+	Prefixes bool
+}
+
+// aaiRegionFlags defines the flags of aaiRegionSettings.
+func aaiRegionFlags(flags *pflag.FlagSet) {
+	flags.String("aai-regions", aaiRegionsOnDemand, "cloud regions that are imported from A&AI if --aai-url is set: off, on-demand (those that requests name) or poll (all Kubernetes clusters)")
+	flags.Duration("aai-poll", 10*time.Minute, "interval between comparisons of the imported cloud regions with A&AI")
+	flags.String("aai-region-types", "k8s", "comma-separated cloud types of A&AI that are Kubernetes clusters")
+	flags.String("aai-region-secrets", "", "folder of the kubeconfigs that A&AI refers to by name: NAME, or NAME/kubeconfig as in a mounted Secret")
+	flags.Bool("aai-region-insecure", false, "accept tokens from A&AI with ssl-insecure, for which the cluster's certificate is not verified")
+	flags.Bool("onap-prefixes", true, "accept the paths of ONAP's broker and of MSB: /api/multicloud and /api/multicloud-k8s, each with /v0 and /v1")
+}
+
+func (s *aaiRegionSettings) take(flags *pflag.FlagSet) {
+	s.Mode, _ = flags.GetString("aai-regions")
+	s.Period, _ = flags.GetDuration("aai-poll")
+	s.Types, _ = flags.GetString("aai-region-types")
+	s.Secrets, _ = flags.GetString("aai-region-secrets")
+	s.Insecure, _ = flags.GetBool("aai-region-insecure")
+	s.Prefixes, _ = flags.GetBool("onap-prefixes")
+}
+
+func (s *aaiRegionSettings) validate(url string, wrong func(name, format string, args ...any)) {
+	switch s.Mode {
+	case aaiRegionsOff, aaiRegionsOnDemand, aaiRegionsPoll:
+	default:
+		wrong("aai-regions", "must be off, on-demand or poll, got %q", s.Mode)
+	}
+	if s.Period < time.Second || s.Period > 24*time.Hour {
+		wrong("aai-poll", "must be between 1s and 24h, got %s", s.Period)
+	}
+	if url == "" || s.Mode == aaiRegionsOff {
+		return
+	}
+	if len(listed(s.Types)) == 0 {
+		wrong("aai-region-types", "must not be empty")
+	}
+	if s.Secrets != "" {
+		if info, err := os.Stat(s.Secrets); err != nil || !info.IsDir() {
+			wrong("aai-region-secrets", "must be a folder, got %q", s.Secrets)
+		}
+	}
+}
+
+// LogValue returns the settings.
+func (s aaiRegionSettings) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("mode", s.Mode), slog.String("poll", s.Period.String()), slog.String("types", s.Types), slog.String("secrets", s.Secrets),
+		slog.Bool("insecure", s.Insecure), slog.Bool("onap-prefixes", s.Prefixes),
+	)
+}
+
+// importRegions creates the importer of cloud regions, if A&AI is used.
+func (s *service) importRegions(cfg Config, db *secureStore, obs observability) error {
+	set := cfg.AAIRegions
+	if s.aai == nil || set.Mode == aaiRegionsOff {
+		return nil
+	}
+	group, err := leader.New(leader.Config{
+		KV: db.kv, Prefix: "aairegions/", Work: "import of cloud regions", NewID: newID, Logger: obs.log, Lease: cfg.Lease, Sole: db.db.sole,
+	})
+	if err != nil {
+		return err
+	}
+	s.imports, err = aairegion.New(aairegion.Config{
+		Inventory: s.aai, Regions: regions{s.catalog, s.pool}, Lead: group.Run, Logger: obs.log,
+		Rules: aairegion.Rules{Types: listed(set.Types), Secrets: set.Secrets, Insecure: set.Insecure, Parse: cluster.Parse, Check: s.pool.Check},
+		All:   set.Mode == aaiRegionsPoll, Period: set.Period,
+		Observe: func(r aairegion.Result) { obs.metrics.RegionImported(string(r)) },
+	})
+	return err
+}
+
+// followRegions keeps the imported regions up to date.
+func (s *service) followRegions(ctx context.Context) error {
+	if s.imports == nil {
+		return nil
+	}
+	return s.imports.Run(ctx)
+}
+
+// regionImports returns the importer, or a nil interface if regions are not imported.
+func (s *service) regionImports() access.RegionImports {
+	if s.imports == nil {
+		return nil
+	}
+	return s.imports
+}
+
+// rejected has the credentials of a region read again that rejects them.
+func (s *service) rejected(region string, access nf.Access) {
+	s.workloads.Rejected(region, access)
+	if s.imports != nil {
+		s.imports.Rejected(region, access)
+	}
+}
+
+// reachable returns the regions that the service has an access to.
+func (s *service) reachable(ctx context.Context) ([]nf.Region, error) {
+	all, err := s.catalog.Regions(ctx)
+	var out []nf.Region
+	for _, r := range all {
+		if r.NoAccess() == "" {
+			out = append(out, r)
+		}
+	}
+	return out, err
+}
+
+// open opens the cluster of a region.
+func open(pool *cluster.Pool, region nf.Region) (*cluster.Cluster, error) {
+	if why := region.NoAccess(); why != "" {
+		return nil, &nf.Error{Kind: nf.Unreachable, Op: "open", Subject: "cloud region " + region.ID, Reason: nf.ReasonNoAccess, Err: noAccessError(why)}
+	}
+	return pool.Open(region.ID, region.Access)
+}
+
+// noAccessError is why the service has no access to a region.
+type noAccessError string
+
+// Error returns the reason.
+func (e noAccessError) Error() string { return string(e) }
