@@ -58,6 +58,7 @@ const (
 // Defines values for CloudRegionOrigin.
 const (
 	CloudRegionOriginAPI     CloudRegionOrigin = "api"
+	CloudRegionOriginAai     CloudRegionOrigin = "aai"
 	CloudRegionOriginCluster CloudRegionOrigin = "cluster"
 	CloudRegionOriginImport  CloudRegionOrigin = "import"
 	CloudRegionOriginOnap    CloudRegionOrigin = "onap"
@@ -626,6 +627,9 @@ type ClaimPolicy string
 
 // CloudRegion defines model for CloudRegion.
 type CloudRegion struct {
+	// Aai Cloud region of A&AI that the access is read from. A PATCH of the access removes it, and the region no longer follows A&AI.
+	Aai *InventoryRegion `json:"aai,omitempty"`
+
 	// AaiTenant Key of an object of ONAP's inventory A&AI, without blanks. See docs/onap-surroundings.md.
 	AaiTenant *AAIName `json:"aai_tenant,omitempty"`
 
@@ -658,7 +662,7 @@ type CloudRegion struct {
 	// MoreVnfInstances Whether more instances use the region than are listed.
 	MoreVnfInstances *bool `json:"more_vnf_instances,omitempty"`
 
-	// Origin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, or the import from an ONAP plugin.
+	// Origin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, or the import from A&AI.
 	Origin CloudRegionOrigin `json:"origin"`
 
 	// Parent The cluster of Cluster API that the region is.
@@ -685,7 +689,7 @@ type CloudRegion struct {
 	VnfInstances *[]ID `json:"vnf_instances,omitempty"`
 }
 
-// CloudRegionOrigin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, or the import from an ONAP plugin.
+// CloudRegionOrigin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, or the import from A&AI.
 type CloudRegionOrigin string
 
 // CloudRegionCreate defines model for CloudRegionCreate.
@@ -963,6 +967,24 @@ type Interface struct {
 
 	// Network Name of a network of the region, or else the namespace and the name of its definition. The network of the cluster has a name of its own.
 	Network string `json:"network"`
+}
+
+// InventoryRegion Cloud region of A&AI that the access is read from. A PATCH of the access removes it, and the region no longer follows A&AI.
+type InventoryRegion struct {
+	// CloudOwner Owner in A&AI.
+	CloudOwner string `json:"cloud_owner"`
+
+	// Place Attributes that the access was read from.
+	Place *string `json:"place,omitempty"`
+
+	// Reason Why A&AI has no access that can be used. It names attributes, and no values.
+	Reason *string `json:"reason,omitempty"`
+
+	// ResourceVersion Version in A&AI when it was read. Empty if A&AI has another version that does not work.
+	ResourceVersion string `json:"resource_version"`
+
+	// VanishedAt When A&AI was found not to have the region any longer.
+	VanishedAt *time.Time `json:"vanished_at,omitempty"`
 }
 
 // Keys defines model for Keys.
@@ -1912,7 +1934,7 @@ type RegionState struct {
 	Condition RegionCondition `json:"condition"`
 	Message   *string         `json:"message,omitempty"`
 
-	// Reason Reason code of the failure: tcp, dns, tls, timeout, unauthorized, unavailable, not-allowed, not-kubernetes, oversized.
+	// Reason Reason code of the failure: tcp, dns, tls, timeout, unauthorized, unavailable, not-allowed, not-kubernetes, oversized, no-access.
 	Reason *string `json:"reason,omitempty"`
 
 	// RetryAt Time when an open circuit breaker allows the next request.
