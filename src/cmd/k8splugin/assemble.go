@@ -75,16 +75,10 @@ type service struct {
 
 // assemble creates the components on a store, and joins the group of replicas.
 func assemble(ctx context.Context, cfg Config, db *secureStore, obs observability) (*service, error) {
-	hosts, err := cfg.regionHosts()
-	if err != nil {
-		return nil, err
-	}
-	rules, err := cfg.readinessRules()
-	if err != nil {
-		return nil, err
-	}
 	s := &service{log: obs.log, wait: db.db.wait}
 	if err = s.connectPeers(cfg, obs); err != nil {
+	err := s.surroundings(cfg, obs.log)
+	if err != nil {
 		return nil, err
 	}
 	if s.index, err = db.index(obs.log); err != nil {
@@ -93,6 +87,9 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	s.pool = obs.pool(hosts, rules, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
 		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
 	}, s.rejected)
+	if err = s.openPool(cfg, obs); err != nil {
+		return nil, err
+	}
 	limits := render.DefaultLimits().For(cfg.MaxPackage)
 	apart := cfg.AccessFile != ""
 	s.memory = budget.New(2 * limits.Memory) // a package is composed of the files of two archives
@@ -153,6 +150,20 @@ func (s *service) connectPeers(cfg Config, obs observability) (err error) {
 	}
 	s.aai, err = cfg.AAI.client(obs.log, s.clientTLS())
 	return err
+// openPool creates the pool of connections to regions.
+func (s *service) openPool(cfg Config, obs observability) error {
+	hosts, err := cfg.regionHosts()
+	if err != nil {
+		return err
+	}
+	rules, err := cfg.readinessRules()
+	if err != nil {
+		return err
+	}
+	s.pool = obs.pool(hosts, rules, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
+		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
+	}, func(region string, access nf.Access) { s.workloads.Rejected(region, access) })
+	return nil
 }
 
 // front creates the components between the network and the engine.

@@ -62,6 +62,16 @@ func (c *istioConfig) LogValue() slog.Value {
 		slog.String("cluster", c.Cluster), slog.String("peers", c.Peers))
 }
 
+// surroundings creates the connections to ONAP's services, without connecting.
+func (s *service) surroundings(cfg Config, log *slog.Logger) (err error) {
+	if s.mesh, err = cfg.Istio.identity(log); err != nil {
+		return err
+	}
+	s.sdc.tls = s.clientTLS()
+	s.aai, err = cfg.AAI.client(log, s.clientTLS())
+	return err
+}
+
 // listenerTLS returns the configuration of the listener; nil: connections are not
 // encrypted. The files of --tls-cert take precedence over the certificate from
 // istiod, because clients outside the mesh verify host names.

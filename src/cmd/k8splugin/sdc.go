@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"strings"
@@ -24,6 +25,7 @@ const sdcComponent = "multicloud"
 
 // sdcParts are the parts that use SDC. Without SDC, they do nothing.
 type sdcParts struct {
+	tls    *tls.Config          // of connections to SDC; nil: the default of a peer
 	client *sdc.Client          // nil: SDC is not used
 	charts render.Renderer      // checks charts
 	finder *distribution.Finder // nil: nothing is fetched on demand
@@ -36,7 +38,7 @@ func (p *sdcParts) start(cfg Config, bundles *bundle.Bundles, db *secureStore, o
 	if !s.used() {
 		return nil
 	}
-	server, err := peer.New(peer.Config{Name: "SDC", Files: s.Files, Logger: obs.log})
+	server, err := peer.New(peer.Config{Name: "SDC", Files: s.Files, TLS: p.tls, Logger: obs.log})
 	if err != nil {
 		return err
 	}
