@@ -76,7 +76,6 @@ type service struct {
 // assemble creates the components on a store, and joins the group of replicas.
 func assemble(ctx context.Context, cfg Config, db *secureStore, obs observability) (*service, error) {
 	s := &service{log: obs.log, wait: db.db.wait}
-	if err = s.connectPeers(cfg, obs); err != nil {
 	err := s.surroundings(cfg, obs.log)
 	if err != nil {
 		return nil, err
@@ -84,9 +83,6 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if s.index, err = db.index(obs.log); err != nil {
 		return nil, err
 	}
-	s.pool = obs.pool(hosts, rules, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
-		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
-	}, s.rejected)
 	if err = s.openPool(cfg, obs); err != nil {
 		return nil, err
 	}
@@ -143,13 +139,6 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	return s, nil
 }
 
-// connectPeers creates what connects to the mesh and to A&AI. It sends nothing.
-func (s *service) connectPeers(cfg Config, obs observability) (err error) {
-	if s.mesh, err = cfg.Istio.identity(obs.log); err != nil {
-		return err
-	}
-	s.aai, err = cfg.AAI.client(obs.log, s.clientTLS())
-	return err
 // openPool creates the pool of connections to regions.
 func (s *service) openPool(cfg Config, obs observability) error {
 	hosts, err := cfg.regionHosts()
@@ -162,7 +151,7 @@ func (s *service) openPool(cfg Config, obs observability) error {
 	}
 	s.pool = obs.pool(hosts, rules, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
 		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
-	}, func(region string, access nf.Access) { s.workloads.Rejected(region, access) })
+	}, s.rejected)
 	return nil
 }
 
