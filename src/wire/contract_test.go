@@ -62,6 +62,8 @@ func documents() map[string]document {
 		"Keys":               {of: wire.Keys{}},
 		"Version":            {of: wire.Version{}},
 		"DeadLetter":         {of: wire.DeadLetter{}},
+		"Listing":            {of: wire.Listing{}},
+		"RejectedEntry":      {of: wire.RejectedEntry{}},
 		"Site":               {of: wire.Site{}},
 		"SiteOperation":      {of: wire.SiteOperation{}},
 		"SiteEvent":          {of: wire.SubjectEvent{}},
