@@ -21,6 +21,14 @@ import (
 type Driver interface {
 	Specs
 	Maker
+	Describer
+}
+
+// Describer is the part of a Driver that tells others of a network.
+type Describer interface {
+	// Layout returns where a network is, and which addresses it has. Its spec is
+	// normalized. What the spec does not say is missing.
+	Layout(n nf.Network) (nf.Layout, error)
 }
 
 // Specs is the part of a Driver that checks specs.
@@ -88,6 +96,15 @@ func (d Drivers) Connect(n nf.Network, a nf.Attachment, replicas int) (nf.Connec
 		return nf.Connection{}, err
 	}
 	return driver.Connect(n, nf.NetworkNamespace, a, replicas)
+}
+
+// Layout returns where a network is, and which addresses it has; see Driver.
+func (d Drivers) Layout(n nf.Network) (nf.Layout, error) {
+	driver, err := d.driver("describe", n)
+	if err != nil {
+		return nf.Layout{}, err
+	}
+	return driver.Layout(n)
 }
 
 // Normalize implements shared.Kind.

@@ -233,6 +233,8 @@ type plainSpec struct {
 
 func (plain) Kinds() []nf.Ref { return []nf.Ref{wire} }
 
+func (plain) Layout(n nf.Network) (nf.Layout, error) { return nf.Layout{Physical: n.Name}, nil }
+
 // namespaces are those of wires that are not in the namespace of networks; "-": none.
 var namespaces = map[string]string{"operated": "operator", "global": "-"}
 

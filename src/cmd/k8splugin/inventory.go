@@ -225,4 +225,4 @@ func (n networkFacts) Get(ctx context.Context, id string) (nf.Network, error) {
 }
 
 // Layout implements aaisource.Networks.
-func (n networkFacts) Layout(_ nf.Network) (nf.Layout, error) { return nf.Layout{}, nil }
+func (n networkFacts) Layout(net nf.Network) (nf.Layout, error) { return networkDrivers().Layout(net) }

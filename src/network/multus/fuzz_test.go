@@ -43,6 +43,9 @@ func FuzzNormalize(f *testing.F) {
 			}
 		}
 		multus.Driver{}.NodeLocal(once)
+		if _, err := (multus.Driver{}).Layout(n); err != nil {
+			t.Fatal(err)
+		}
 		for _, replicas := range []int{-1, 1} {
 			asked := nf.Attachment{IPs: []string{"10.1.0.9/24"}, MAC: "02:00:00:00:00:01", DefaultRoute: []string{"10.1.0.1"}, Bandwidth: &nf.Bandwidth{EgressRate: 1, EgressBurst: 1}}
 			if _, err := (multus.Driver{}).Connect(n, "x", asked, replicas); err != nil && nf.KindOf(err) != nf.Invalid {

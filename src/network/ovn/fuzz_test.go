@@ -41,6 +41,9 @@ func FuzzNormalize(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
+		if _, err := (ovn.Driver{}).Layout(n); err != nil {
+			t.Fatal(err)
+		}
 		for _, replicas := range []int{-1, 1, 2} {
 			asked := nf.Attachment{IPs: []string{"10.1.0.9/24"}, MAC: "02:00:00:00:00:01", DefaultRoute: []string{"10.1.0.1"}, Bandwidth: &nf.Bandwidth{EgressRate: 1_000_000}}
 			if _, err := (ovn.Driver{}).Connect(n, "x", asked, replicas); err != nil && nf.KindOf(err) != nf.Invalid {

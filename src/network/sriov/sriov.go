@@ -149,6 +149,15 @@ func asPlugin(n nf.Network) (nf.Network, string, error) {
 	return n, namespace, err
 }
 
+// Layout returns the resource, the VLAN and the ranges of a network. See multus.Driver.
+func (Driver) Layout(n nf.Network) (nf.Layout, error) {
+	n, _, err := asPlugin(n)
+	if err != nil {
+		return nf.Layout{}, err
+	}
+	return multus.SRIOV().Layout(n)
+}
+
 // Connect checks an attachment of a workload to a network, and returns it as an element
 // of the annotation, with the virtual function that it takes. See multus.Driver.
 func (Driver) Connect(n nf.Network, namespace string, a nf.Attachment, replicas int) (nf.Connection, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -215,5 +216,29 @@ func TestDocs(t *testing.T) {
 		if _, err := (sriov.Driver{}).Normalize(json.RawMessage(e[1]), nf.NetworkRegion{}); err != nil {
 			t.Errorf("%s: %v", e[1], err)
 		}
+	}
+}
+
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, spec string
+		region       nf.NetworkRegion
+		want         string
+	}{
+		"Plugin": {"the plugin's definition", `{"resource_name": "intel.com/netdevice", "vlan": 100, "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}, "node_local": true}`, nf.NetworkRegion{}, "intel.com/netdevice 100 10.1.0.0/24"},
+		"Operator": {
+			"the operator's network has the same fields", `{"resource_name": "intel.com/netdevice", "vlan": 100, "cni_version": "1.0.0", "ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}, "node_local": true}`, withOperator,
+			"intel.com/netdevice 100 10.1.0.0/24",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := sriov.Driver{}.Layout(nf.Network{Name: "oam", Spec: normal(t, tc.spec, tc.region)})
+			if err != nil || len(got.Ranges) != 1 || fmt.Sprint(got.Physical, " ", got.VLAN, " ", got.Ranges[0].Prefix) != tc.want {
+				t.Errorf("%s: %+v (%v)", tc.reason, got, err)
+			}
+		})
 	}
 }
