@@ -64,7 +64,7 @@ func secret(folder, name string) (nf.Secret, error) {
 	if err != nil {
 		return nil, errReason("cannot be read: --aai-region-secrets is not a folder that can be read")
 	}
-	defer func() { _ = root.Close() }() // likewise
+	defer func() { _ = root.Close() }() // it was only read
 	for _, file := range []string{path.Join(name, secretKey), name} {
 		text, err := readFile(root, file)
 		switch {

@@ -206,6 +206,47 @@ func TestAAI(t *testing.T) {
 	}
 }
 
+// TestAAINetwork creates a network that A&AI gets, with its subnet and where it is, and
+// deletes it.
+func TestAAINetwork(t *testing.T) {
+	t.Parallel()
+	clustertest.Networks(t)
+	a := startAAI(t)
+	s := startBareService(t, a.settings("network"))
+	s.registerSandbox("k8s", "t1")
+	s.want(http.StatusCreated, s.do("POST", "/v1/networks", map[string]any{
+		"name": "aai-lan", "cloud_region_id": "sandbox", "driver": "multus", "holder": "ann",
+		"spec": map[string]any{"type": "bridge", "bridge": "br7", "vlan": 7, "ipam": map[string]any{"type": "whereabouts", "range": "10.7.0.0/24", "gateway": "10.7.0.1"}},
+	}))
+	const path = "/network/l3-networks/l3-network/sandbox.aai-lan"
+	listing := func() map[string]any {
+		all, _ := s.do("GET", "/v1/inventory/aai?network_id=sandbox.aai-lan", nil).field(t, "listings").([]any)
+		if len(all) == 0 {
+			return nil
+		}
+		one, _ := all[0].(map[string]any)
+		return one
+	}
+	until(t, "A&AI has the network", func() bool { return listing()["state"] == "clean" })
+	if got := a.list(path+"/subnets", "subnet", "network-start-address", "cidr-mask", "gateway-address"); !slices.Equal(got, []string{"10.7.0.0 24 10.7.0.1"}) {
+		t.Errorf("A&AI has the subnets %q", got)
+	}
+	if got := a.list(path+"/segmentation-assignments", "segmentation-assignment", "segmentation-id"); !slices.Equal(got, []string{"7"}) {
+		t.Errorf("A&AI has the VLANs %q", got)
+	}
+	_, tenant := a.as(http.MethodGet, aaiTenant, "")
+	if text := fmt.Sprint(tenant["relationship-list"]); !strings.Contains(text, path) {
+		t.Errorf("the tenant is related to %s", text)
+	}
+	if got := s.do("DELETE", "/v1/networks/sandbox.aai-lan?holder=ann", nil); got.status/100 != 2 {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	until(t, "A&AI no longer has the network", func() bool {
+		status, _ := a.as(http.MethodGet, path, "")
+		return status == http.StatusNotFound && listing() == nil
+	})
+}
+
 // registerSandbox registers the sandbox as a region of A&AI.
 func (s *testService) registerSandbox(owner, tenant string) {
 	s.t.Helper()
