@@ -46,8 +46,8 @@ func newWorld() *world {
 		region:  nf.Region{ID: "east", Owner: "k8s", AAITenant: "t1"},
 		objects: []map[string]any{{"metadata": map[string]any{"uid": "1", "generation": int64(3), "labels": map[string]any{"a": "b"}}}},
 		pods: []nf.Pod{{
-			Health: nf.Health{Ref: nf.Ref{Version: "v1", Kind: "Pod", Namespace: "ns", Name: "web-1"}, Status: nf.Current},
-			UID:    "u1", Phase: "Running", IPs: []string{"10.0.0.7"}, Workload: web,
+			Health: nf.Health{Ref: nf.Ref{Version: "v1", Kind: "Pod", Namespace: "ns", Name: "web-1"}, Status: nf.Current, UID: "u1"},
+			Phase:  "Running", IPs: []string{"10.0.0.7"}, Workload: web,
 			Interfaces: []nf.Interface{{Name: "eth0", Network: "kindnet", IPs: []string{"10.0.0.7"}}, {Name: "net1", Network: "oam", IPs: []string{"10.9.0.4/24"}, MAC: "0a:58:0a:09:00:04"}},
 		}},
 		marks: make(chan aaisource.Mark), censuses: map[string]int{}, refuses: map[string]error{},

@@ -46,7 +46,7 @@ func (v *view) pods(refs []nf.Ref) []nf.Pod {
 	for _, ref := range refs {
 		for p := range v.podsOf(v.objects[ref.Key()]) {
 			pod := nf.Pod{
-				Health: podState(p), UID: string(p.GetUID()), Labels: p.GetLabels(), Phase: text(p.Object, "status", "phase"), IPs: ipsOf(p),
+				Health: podState(p), Labels: p.GetLabels(), Phase: text(p.Object, "status", "phase"), IPs: ipsOf(p),
 				Workload: ref, Node: text(p.Object, "spec", "nodeName"), Interfaces: interfacesOf(p),
 			}
 			if isOf(p, guestKind) {

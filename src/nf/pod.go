@@ -5,7 +5,6 @@ package nf
 type Pod struct {
 	Health // Current: it is ready, or has succeeded
 
-	UID        string
 	Labels     map[string]string
 	Phase      string   // status.phase
 	IPs        []string // of the cluster's network
