@@ -49,6 +49,7 @@ func (w snapshot) check() []finding {
 	q.networksHaveUsers()
 	q.volumesHaveUsers()
 	q.regionsHaveClusters()
+	q.inventoryIsEqual()
 	for _, id := range sortedKeys(q.history) {
 		q.checkInstance(id)
 	}

@@ -102,6 +102,16 @@ func (w *snapshot) become(region string) {
 	}{region})
 }
 
+// list lets A&AI have all objects and networks.
+func (w *snapshot) list() {
+	for _, o := range w.objects {
+		w.listed = append(w.listed, listed{Kind: o.Kind, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Labels: []string{"a=b", ownerLabel + "=" + o.owner()}})
+	}
+	for _, n := range w.networks {
+		w.listedNetworks = append(w.listedNetworks, n.id())
+	}
+}
+
 func live(owner, namespace, kind, name string) object {
 	o := object{Kind: kind}
 	o.Metadata.Namespace, o.Metadata.Name, o.Metadata.Labels = namespace, name, map[string]string{ownerLabel: owner}
@@ -210,6 +220,7 @@ func TestCheck(t *testing.T) {
 			t.Parallel()
 			w := sound()
 			tc.spoil(&w)
+			w.list()
 			var found []string
 			for _, f := range w.check() {
 				found = append(found, f.String())
@@ -284,4 +295,38 @@ func equalContents(a, b map[int]content) bool {
 		}
 	}
 	return true
+}
+
+// TestInventory compares A&AI with the cluster.
+func TestInventory(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		spoil  func(w *snapshot)
+		want   string
+	}{
+		"Equal":    {"A&AI has what the cluster has", func(*snapshot) {}, ""},
+		"Lacks":    {"every object of an instance is in A&AI", func(w *snapshot) { w.listed = w.listed[1:] }, "inventory: A&AI does not have ConfigMap chaos-x-c0001/c0001-settings of instance i1"},
+		"Left":     {"A&AI has nothing else", func(w *snapshot) { w.objects = w.objects[1:] }, "inventory: A&AI has ConfigMap chaos-x-c0001/c0001-settings of instance i1, and the cluster does not"},
+		"Stranger": {"an object of another instance is another one", func(w *snapshot) { w.listed[0].Labels = nil }, "inventory: A&AI has ConfigMap"},
+		"Network":  {"networks are there, too", func(w *snapshot) { w.listedNetworks = nil }, "inventory: A&AI has the networks [], and there are [east.chaos-x-0]"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := sound()
+			w.link("i1")
+			w.list()
+			tc.spoil(&w)
+			q := &checker{snapshot: w}
+			q.inventoryIsEqual()
+			var found []string
+			for _, f := range q.findings {
+				found = append(found, f.String())
+			}
+			if text := strings.Join(found, "\n"); tc.want == "" && text != "" || !strings.Contains(text, tc.want) {
+				t.Errorf("%s: found %q, want %q", tc.reason, found, tc.want)
+			}
+		})
+	}
 }

@@ -62,7 +62,7 @@ func (t *testRun) report() {
 	for _, death := range t.rig.deaths {
 		fmt.Fprintln(t.out, "ended by itself:", death)
 	}
-	fmt.Fprintf(t.out, "to repeat it: -scenario %s -seed %d -kills %d -duration %s -instances %d -operations %d -quorum-loss=%t -lease %s\n",
+	fmt.Fprintf(t.out, "to repeat it: -scenario %s -seed %d -kills %d -duration %s -instances %d -operations %d -quorum-loss=%t -lease-duration %s\n",
 		t.options.scenario, t.options.seed, t.options.kills, t.options.duration, t.options.instances, t.options.operations, t.options.quorumLoss, t.options.lease)
 }
 

@@ -36,6 +36,8 @@ type rig struct {
 	etcd    []string // of the etcd nodes, without the lines
 	counts  *counts
 
+	inventory *inventory
+
 	mu     sync.Mutex
 	deaths []string // of processes that ended unexpectedly
 }
@@ -58,7 +60,7 @@ func newRig(ctx context.Context, p plan) (*rig, error) {
 	r := &rig{layout: p.layout, dir: p.dir, counts: p.counts}
 	// Start at a random port, because several runs may look for ports at the
 	// same time.
-	free, err := freeAddresses(2*p.layout.nodes+p.layout.servers+p.layout.lines(), firstPort+rand.IntN((lastPort-firstPort)/2))
+	free, err := freeAddresses(2*p.layout.nodes+p.layout.servers+p.layout.lines()+1, firstPort+rand.IntN((lastPort-firstPort)/2))
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +69,9 @@ func newRig(ctx context.Context, p plan) (*rig, error) {
 		return out
 	}
 	clients, peers, listen, lines := take(p.layout.nodes), take(p.layout.nodes), take(p.layout.servers), take(p.layout.lines())
+	if r.inventory, err = newInventory(take(1)[0]); err != nil {
+		return nil, err
+	}
 	r.layNodes(p, clients, peers)
 	var names, upstreams []string
 	for server := range p.layout.servers {
@@ -85,8 +90,7 @@ func newRig(ctx context.Context, p plan) (*rig, error) {
 	if output, err := exec.CommandContext(ctx, p.binary, "keys", "init", keys).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("cannot create an encryption key: %w: %s", err, output)
 	}
-	r.layServers(p, keys, listen, lines)
-	return r, nil
+	return r, r.layServers(p, keys, listen, lines)
 }
 
 func (r *rig) layNodes(p plan, clients, peers []string) {
@@ -108,7 +112,14 @@ func (r *rig) layNodes(p plan, clients, peers []string) {
 	}
 }
 
-func (r *rig) layServers(p plan, keys string, listen, lines []string) {
+func (r *rig) layServers(p plan, keys string, listen, lines []string) error {
+	inventory, err := r.inventory.flags(func(name, content string) (string, error) {
+		name = filepath.Join(p.dir, name)
+		return name, os.WriteFile(name, []byte(content), 0o600)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot write the credentials for A&AI: %w", err)
+	}
 	for i, address := range listen {
 		name := fmt.Sprintf("server-%d", i+1)
 		var endpoints []string
@@ -116,11 +127,14 @@ func (r *rig) layServers(p plan, keys string, listen, lines []string) {
 			endpoints = append(endpoints, lines[p.layout.between(i, node)])
 		}
 		r.urls = append(r.urls, "http://"+address)
-		r.servers = append(r.servers, r.process(p, name, p.binary, "serve",
-			"--listen", address, "--store", "etcd://"+strings.Join(endpoints, ","), "--encryption-key-file", keys,
+		r.servers = append(r.servers, r.process(p, name, p.binary, append([]string{
+			"serve",
+			"--listen", address, "--store", "etcd://" + strings.Join(endpoints, ","), "--encryption-key-file", keys,
 			"--data", filepath.Join(r.dir, name), "--lease-duration", p.lease.String(), "--drain-timeout", "2s",
-			"--log-format", "json", "--log-level", "info"))
+			"--log-format", "json", "--log-level", "info",
+		}, inventory...)...))
 	}
+	return nil
 }
 
 func (r *rig) process(p plan, name, path string, args ...string) *process {
@@ -208,7 +222,7 @@ func (r *rig) register(ctx context.Context, c *client, cluster *cluster) error {
 	for i, region := range regions() {
 		kubeconfig := cluster.through(r.lines[r.layout.servers*r.layout.nodes+i].address)
 		a, err := c.insist(ctx, call{method: http.MethodPost, path: "/v1/cloud_regions", key: "region-" + region, body: map[string]any{
-			"cloud_region_id": region, "kubeconfig": base64.StdEncoding.EncodeToString([]byte(kubeconfig)),
+			"cloud_region_id": region, "cloud_owner": inventoryOwner, "aai_tenant": inventoryTenant, "kubeconfig": base64.StdEncoding.EncodeToString([]byte(kubeconfig)),
 		}})
 		if err != nil || a.status != http.StatusCreated {
 			return errors.Join(err, fmt.Errorf("cannot register region %s: status %d: %s", region, a.status, a.body))

@@ -14,22 +14,24 @@ import (
 // snapshot is the observable state at the end of a run: the requests, the
 // service's records, and the cluster's objects.
 type snapshot struct {
-	prefix       string // prefix of the names of all namespaces of the run
-	requests     []request
-	operations   []operation
-	instances    []instance
-	revisions    map[string][]revision // by instance
-	objects      []object
-	namespaces   []string
-	networks     []shared
-	links        []string // the objects of networks, by name
-	volumes      []shared
-	disks        []string        // the PersistentVolumes of volumes, by name
-	created      map[string]bool // ids of the volumes that were created: whether they were released
-	regions      []region        // those that clusters of instances have become
-	views        []string        // the lists of each server, as text
-	claims       []string        // keys of the list of work
-	staleRecords []string        // keys of records of deleted instances
+	prefix         string // prefix of the names of all namespaces of the run
+	requests       []request
+	operations     []operation
+	instances      []instance
+	revisions      map[string][]revision // by instance
+	objects        []object
+	namespaces     []string
+	networks       []shared
+	links          []string // the objects of networks, by name
+	volumes        []shared
+	disks          []string        // the PersistentVolumes of volumes, by name
+	created        map[string]bool // ids of the volumes that were created: whether they were released
+	regions        []region        // those that clusters of instances have become
+	listed         []listed        // k8s-resources of A&AI
+	listedNetworks []string        // ids of the l3-networks of A&AI
+	views          []string        // the lists of each server, as text
+	claims         []string        // keys of the list of work
+	staleRecords   []string        // keys of records of deleted instances
 }
 
 // watcher collects a snapshot.
@@ -70,6 +72,12 @@ func (w *watcher) collect(ctx context.Context) (snapshot, error) {
 		return out, err
 	}
 	if out.regions, err = w.clusterRegions(ctx); err != nil {
+		return out, err
+	}
+	if out.listed, err = w.rig.inventory.resources(ctx); err != nil {
+		return out, err
+	}
+	if out.listedNetworks, err = w.rig.inventory.networks(ctx); err != nil {
 		return out, err
 	}
 	out.created = w.ledger.volumes()

@@ -29,6 +29,7 @@ type testRun struct {
 	ledger  ledger
 	rig     *rig
 	client  *client
+	calm    context.CancelFunc // ends the faults of A&AI
 }
 
 func (o options) newTestRun(dir string, out io.Writer) (*testRun, error) {
@@ -93,6 +94,9 @@ func (t *testRun) play(ctx context.Context, n *processStarter) error {
 	if err != nil {
 		return err
 	}
+	if err := t.rig.inventory.start(ctx); err != nil {
+		return err
+	}
 	if err := t.rig.start(ctx); err != nil {
 		return err
 	}
@@ -114,12 +118,16 @@ func (t *testRun) play(ctx context.Context, n *processStarter) error {
 // beside floods the servers, and makes clusters available, during the scenario.
 func (t *testRun) beside(ctx context.Context, l layout) (findings []finding, err error) {
 	flooding, enough := context.WithCancel(ctx)
+	disturbing, calm := context.WithCancel(ctx)
+	t.calm = calm
 	var group errgroup.Group
 	group.Go(func() error { return flood{t.client, t.rig, t.counts}.run(flooding) })
 	group.Go(func() error { return t.rig.weigh(flooding) })
+	group.Go(func() error { return t.rig.inventory.disturb(disturbing, t.options.seed) })
 	group.Go(func() error { return machines{t.cluster, t.counts, t.name}.run(flooding) })
 	findings, err = t.withFaults(ctx, l)
 	enough()
+	calm()
 	return findings, errors.Join(err, group.Wait())
 }
 
@@ -142,6 +150,10 @@ func (t *testRun) withFaults(ctx context.Context, l layout) ([]finding, error) {
 	}
 	w := &watcher{rig: t.rig, client: t.client, cluster: t.cluster, ledger: &t.ledger, prefix: t.name}
 	if err := t.settled(ctx, w); err != nil {
+		return nil, err
+	}
+	t.calm()
+	if err := t.listed(ctx, w); err != nil {
 		return nil, err
 	}
 	return t.judge(ctx, w)
@@ -233,6 +245,26 @@ func (t *testRun) settled(ctx context.Context, w *watcher) error {
 			return nil
 		}
 		if pause(deadline, 500*time.Millisecond) != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// listed waits until A&AI is equal, at most for the settle time: after failures, the
+// servers retry less and less often. What differs then is reported later.
+func (t *testRun) listed(ctx context.Context, w *watcher) error {
+	deadline, cancel := context.WithTimeout(ctx, t.options.settle)
+	defer cancel()
+	for {
+		seen, err := w.collect(deadline)
+		q := &checker{snapshot: seen}
+		if err == nil {
+			if q.inventoryIsEqual(); len(q.findings) == 0 {
+				t.counts.add("objects in A&AI", len(seen.listed))
+				return nil
+			}
+		}
+		if pause(deadline, time.Second) != nil {
 			return ctx.Err()
 		}
 	}
