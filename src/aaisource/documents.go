@@ -12,23 +12,15 @@ import (
 
 // Documents implements aaisync.Source.
 func (s *Source) Documents(ctx context.Context, id string) (aaisync.Subject, []aai.Document, error) {
-	subject, err := s.Subject(ctx, id)
+	subject, documents, err := s.subject(ctx, id)
 	if err != nil {
 		return subject, nil, err
 	}
-	if network, ok := strings.CutPrefix(id, networkPrefix); ok {
-		docs, err := s.networkDocuments(ctx, network, subject.Place)
-		return subject, docs, err
-	}
-	docs, err := s.instanceDocuments(ctx, strings.TrimPrefix(id, instancePrefix), subject.Place)
+	docs, err := documents()
 	return subject, docs, err
 }
 
-func (s *Source) instanceDocuments(ctx context.Context, id string, place aai.Place) ([]aai.Document, error) {
-	in, err := s.cfg.Instances.Instance(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+func (s *Source) instanceDocuments(ctx context.Context, in nf.Instance, place aai.Place) ([]aai.Document, error) {
 	facts := aai.Instance{ID: in.ID, Name: in.Name, Place: place, VNF: in.AAI.VNF, Module: in.AAI.Module}
 	if in.Release != "" {
 		facts.Name = in.Release
@@ -133,11 +125,7 @@ func parseAddress(text string) (ip netip.Addr, bits int, ok bool) {
 	return ip, 0, err == nil
 }
 
-func (s *Source) networkDocuments(ctx context.Context, id string, place aai.Place) ([]aai.Document, error) {
-	n, err := s.cfg.Networks.Get(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+func (s *Source) networkDocuments(n nf.Network, place aai.Place) ([]aai.Document, error) {
 	layout, err := s.cfg.Networks.Layout(n)
 	if err != nil {
 		return nil, err

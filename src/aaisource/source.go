@@ -125,7 +125,7 @@ func (s *Source) Subjects(ctx context.Context) iter.Seq2[aaisync.Subject, error]
 		give := func(subject aaisync.Subject, isSubject bool, err error) bool {
 			return err == nil && !isSubject || yield(subject, err) && err == nil
 		}
-		regions := s.regions()
+		regions := cached{}
 		if s.allInstances(ctx, regions, give) {
 			s.allNetworks(ctx, regions, give)
 		}
@@ -176,29 +176,35 @@ func (s *Source) writesInstances() bool { return s.cfg.Written.Resources || s.cf
 
 // Subject implements aaisync.Source.
 func (s *Source) Subject(ctx context.Context, id string) (aaisync.Subject, error) {
-	subject, ok, err := s.subject(ctx, id)
-	if err == nil && !ok {
-		err = nf.E(nf.NotFound, "get", "subject "+id+" of A&AI", nil)
-	}
+	subject, _, err := s.subject(ctx, id)
 	return subject, err
 }
 
-func (s *Source) subject(ctx context.Context, id string) (aaisync.Subject, bool, error) {
-	if network, ok := strings.CutPrefix(id, networkPrefix); ok && s.cfg.Written.Networks {
-		n, err := s.cfg.Networks.Get(ctx, network)
-		if err != nil {
-			return aaisync.Subject{}, false, err
+// documents returns the documents of a subject, which was read before.
+type documents func() ([]aai.Document, error)
+
+// subject returns a subject and its documents. It returns nf.NotFound if A&AI is to have
+// nothing of it.
+func (s *Source) subject(ctx context.Context, id string) (out aaisync.Subject, docs documents, err error) {
+	isSubject := false
+	switch of := SubjectOf(id); {
+	case of.Kind == nf.NetworkSubject && s.cfg.Written.Networks:
+		var n nf.Network
+		if n, err = s.cfg.Networks.Get(ctx, of.ID); err == nil {
+			out, isSubject, err = s.network(ctx, n, cached{})
 		}
-		return s.network(ctx, n, s.regions())
-	}
-	if instance, ok := strings.CutPrefix(id, instancePrefix); ok && s.writesInstances() {
-		in, err := s.cfg.Instances.Instance(ctx, instance)
-		if err != nil {
-			return aaisync.Subject{}, false, err
+		docs = func() ([]aai.Document, error) { return s.networkDocuments(n, out.Place) }
+	case of.Kind == nf.InstanceSubject && s.writesInstances():
+		var in nf.Instance
+		if in, err = s.cfg.Instances.Instance(ctx, of.ID); err == nil {
+			out, isSubject, err = s.instance(ctx, in, cached{})
 		}
-		return s.instance(ctx, in, s.regions())
+		docs = func() ([]aai.Document, error) { return s.instanceDocuments(ctx, in, out.Place) }
 	}
-	return aaisync.Subject{}, false, nil
+	if err == nil && !isSubject {
+		err = nf.E(nf.NotFound, "get", "subject "+id+" of A&AI", nil)
+	}
+	return out, docs, err
 }
 
 // Lacking says why A&AI is to have nothing of an instance: a text for people. It is
@@ -210,7 +216,7 @@ func (s *Source) Lacking(ctx context.Context, in nf.Instance) (string, error) {
 		return "", err
 	case in.AAI.Writer == nf.AAIAdapter:
 		return "SO's adapter for CNFs writes its objects", nil
-	case in.AAI.Writer == nf.AAINobody:
+	case in.AAI.Writer == nf.AAINone:
 		return "the instance asks for nothing", nil
 	case placeOf(in, r).Tenant == "":
 		return fmt.Sprintf("neither the instance nor cloud region %s names a tenant of A&AI", in.Region), nil
@@ -222,8 +228,6 @@ func (s *Source) Lacking(ctx context.Context, in nf.Instance) (string, error) {
 
 // cached returns regions, and reads each once.
 type cached map[string]nf.Region
-
-func (s *Source) regions() cached { return cached{} }
 
 func (s *Source) region(ctx context.Context, id string, known cached) (nf.Region, error) {
 	if r, ok := known[id]; ok {
@@ -243,7 +247,7 @@ func placeOf(in nf.Instance, r nf.Region) aai.Place {
 
 // instance returns the subject of an instance, if A&AI is to have its objects.
 func (s *Source) instance(ctx context.Context, in nf.Instance, known cached) (_ aaisync.Subject, isSubject bool, _ error) {
-	if in.AAI.Writer == nf.AAIAdapter || in.AAI.Writer == nf.AAINobody || len(in.Inventory) == 0 {
+	if in.AAI.Writer == nf.AAIAdapter || in.AAI.Writer == nf.AAINone || len(in.Inventory) == 0 {
 		return aaisync.Subject{}, false, nil
 	}
 	r, err := s.region(ctx, in.Region, known)

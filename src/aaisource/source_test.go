@@ -172,7 +172,7 @@ func TestSubjects(t *testing.T) {
 		"no networks": {"only what is asked for is written", func(*world) {}, aaisource.Written{Resources: true}, both[:1], true},
 		"networks":    {"only what is asked for is written", func(*world) {}, aaisource.Written{Networks: true}, both[1:], false},
 		"adapter":     {"two writers would delete each other's objects", func(w *world) { w.in.AAI.Writer = nf.AAIAdapter }, all(), both[1:], false},
-		"none":        {"a removed instance is to have nothing", func(w *world) { w.in.AAI.Writer = nf.AAINobody }, all(), both[1:], false},
+		"none":        {"a removed instance is to have nothing", func(w *world) { w.in.AAI.Writer = nf.AAINone }, all(), both[1:], false},
 		"service":     {"the service is the default", func(w *world) { w.in.AAI.Writer = nf.AAIService }, all(), both, false},
 		"empty":       {"an instance without objects has nothing", func(w *world) { w.in.Inventory = nil }, all(), both[1:], false},
 		"no tenant":   {"objects are in a tenant", func(w *world) { w.region.AAITenant = "" }, all(), both[1:], false},
@@ -282,7 +282,7 @@ func TestWatch(t *testing.T) {
 				t.Errorf("%s: %s, at first %s", step.reason, got, one)
 			}
 		}
-		w.in.AAI.Writer = nf.AAINobody
+		w.in.AAI.Writer = nf.AAINone
 		subjects(t, s)
 		timer := time.NewTimer(time.Minute)
 		<-timer.C

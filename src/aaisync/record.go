@@ -5,6 +5,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/aai"
 	"github.com/multicloud-k8s/k8splugin/src/delay"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 const (
@@ -17,21 +18,10 @@ const (
 	requestPause = time.Second            // between readings of the requests of other replicas
 )
 
-// Condition is the relation between a subject and A&AI.
-type Condition string
-
-// The conditions.
-const (
-	Clean   Condition = "clean"   // A&AI is equal
-	Dirty   Condition = "dirty"   // it is to be written, or to be deleted
-	Waiting Condition = "waiting" // for an object of others
-	Parked  Condition = "parked"  // A&AI rejects an object, until something changes
-)
-
 // State is what is known of a subject in A&AI.
 type State struct {
 	ID        string // of the subject
-	Condition Condition
+	Condition nf.ListingState
 	Since     time.Time         // when it was last clean; zero: it is, or never was
 	Reason    string            // of the last failure
 	Missing   []string          // paths of objects of others that it waits for
@@ -66,20 +56,20 @@ type request struct {
 type mark struct {
 	tried     string
 	live      string
-	condition Condition // of that version
+	condition nf.ListingState // of that version
 	retry     time.Time
 	verified  time.Time
 }
 
 func (r record) mark() mark {
-	m := mark{tried: r.Tried, live: r.Live, condition: Dirty, retry: r.Retry, verified: r.Verified}
+	m := mark{tried: r.Tried, live: r.Live, condition: nf.ListingDirty, retry: r.Retry, verified: r.Verified}
 	switch {
 	case r.Clean:
-		m.condition = Clean
+		m.condition = nf.ListingClean
 	case len(r.Missing) > 0:
-		m.condition = Waiting
+		m.condition = nf.ListingWaiting
 	case len(r.Parked) > 0:
-		m.condition = Parked
+		m.condition = nf.ListingParked
 	}
 	return m
 }
@@ -90,9 +80,9 @@ func (m mark) differs(s Subject) bool {
 }
 
 // of returns the condition of a subject; one without a version no longer exists.
-func (m mark) of(s Subject) Condition {
+func (m mark) of(s Subject) nf.ListingState {
 	if m.differs(s) {
-		return Dirty
+		return nf.ListingDirty
 	}
 	return m.condition
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/aai"
-	"github.com/multicloud-k8s/k8splugin/src/aaisync"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/aai"
 )
 
@@ -48,7 +48,7 @@ func TestBlockedDeletion(t *testing.T) {
 		w.simulator.Script(simulator.Fault{Path: bulkPath, Code: 6110, Times: -1})
 		w.facts.set("a", "")
 		pass(time.Minute)
-		if got := w.state(k, "a"); got.Condition != aaisync.Parked || k.Counts()[aaisync.Parked] != 1 {
+		if got := w.state(k, "a"); got.Condition != nf.ListingParked || k.Counts()[nf.ListingParked] != 1 {
 			t.Errorf("the record must remain, and tell why: %+v, %v", got, k.Counts())
 		}
 		w.requests()
@@ -160,7 +160,7 @@ func TestDirtyWhileAway(t *testing.T) {
 		w.facts.set("a", "1")
 		pass(time.Minute)
 		got := w.state(k, "a")
-		if diff := cmp.Diff(aai.Written{resourcePath + "/a": ""}, got.Objects); diff != "" || got.Condition != aaisync.Dirty || got.Reason == "" {
+		if diff := cmp.Diff(aai.Written{resourcePath + "/a": ""}, got.Objects); diff != "" || got.Condition != nf.ListingDirty || got.Reason == "" {
 			t.Errorf("got %+v", got)
 		}
 	})

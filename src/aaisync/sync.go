@@ -93,7 +93,7 @@ type Keeper struct {
 
 	mu     sync.Mutex
 	denied time.Time // until when nothing is sent, because A&AI denies everything
-	counts map[Condition]int
+	counts map[nf.ListingState]int
 	marks  map[string]mark // by subject, while this replica writes
 
 	// touched are subjects that may have changed; nil while this replica does not write.
@@ -114,7 +114,7 @@ func New(cfg Config) (*Keeper, error) {
 		return nil, err
 	}
 	return &Keeper{
-		cfg: cfg, group: group, wakeCh: delay.NewSignal(), counts: map[Condition]int{},
+		cfg: cfg, group: group, wakeCh: delay.NewSignal(), counts: map[nf.ListingState]int{},
 		records:  store.NewTable[record](cfg.KV, "aai/subjects/", "record of A&AI"),
 		requests: store.NewTable[request](cfg.KV, "aai/requests/", "request to compare A&AI"),
 	}, nil
@@ -177,7 +177,7 @@ func (k *Keeper) State(ctx context.Context, id string) (State, error) {
 	}
 	r, err := k.records.Get(ctx, id)
 	if nf.KindOf(err) == nf.NotFound && exists {
-		return State{Condition: Dirty}, nil
+		return State{ID: id, Condition: nf.ListingDirty}, nil
 	}
 	if err != nil {
 		return State{}, err
@@ -208,7 +208,7 @@ func (k *Keeper) States(ctx context.Context) iter.Seq2[State, error] {
 
 // Counts returns the number of subjects by condition, as last read by this replica. It
 // is empty unless this replica writes.
-func (k *Keeper) Counts() map[Condition]int {
+func (k *Keeper) Counts() map[nf.ListingState]int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.counts // each scan makes a new map

@@ -31,14 +31,14 @@ func TestLifeOfASubject(t *testing.T) {
 		stop := w.run(k)
 		defer stop()
 		w.facts.set("a", "1")
-		if got := w.state(k, "a").Condition; got != aaisync.Dirty {
+		if got := w.state(k, "a").Condition; got != nf.ListingDirty {
 			t.Errorf("a new subject is %s", got)
 		}
 		pass(time.Minute)
 		if diff := cmp.Diff([]string{"1"}, w.names()); diff != "" {
 			t.Fatalf("a new subject is written (-want +got):\n%s", diff)
 		}
-		if got := w.state(k, "a"); got.Condition != aaisync.Clean || len(got.Objects) != 1 || !got.Since.IsZero() {
+		if got := w.state(k, "a"); got.Condition != nf.ListingClean || len(got.Objects) != 1 || !got.Since.IsZero() {
 			t.Errorf("it is not clean: %+v", got)
 		}
 		w.requests()
@@ -47,8 +47,15 @@ func TestLifeOfASubject(t *testing.T) {
 			t.Errorf("nothing changes, and there are %d requests", n)
 		}
 
+		w.facts.occupy("b", true)
+		w.facts.set("b", "1")
+		if got := w.state(k, "b"); got.ID != "b" || got.Condition != nf.ListingDirty {
+			t.Errorf("a subject without a record is %+v", got)
+		}
+		w.facts.set("b", "")
+
 		w.facts.set("a", "2")
-		if got := w.state(k, "a").Condition; got != aaisync.Dirty {
+		if got := w.state(k, "a").Condition; got != nf.ListingDirty {
 			t.Errorf("a changed subject is %s", got)
 		}
 		k.Touch("a")
@@ -57,7 +64,7 @@ func TestLifeOfASubject(t *testing.T) {
 			t.Errorf("a changed subject is written soon (-want +got):\n%s", diff)
 		}
 		pass(time.Minute)
-		if diff := cmp.Diff(map[aaisync.Condition]int{"clean": 1, "dirty": 0, "waiting": 0, "parked": 0}, k.Counts()); diff != "" {
+		if diff := cmp.Diff(map[nf.ListingState]int{"clean": 1, "dirty": 0, "waiting": 0, "parked": 0}, k.Counts()); diff != "" {
 			t.Errorf("the counts differ (-want +got):\n%s", diff)
 		}
 
@@ -98,7 +105,7 @@ func TestOutage(t *testing.T) {
 		if got := len(w.names()); got != subjects-100 || w.rows("aai/subjects/") != got {
 			t.Errorf("A&AI has %d objects, and the store %d records, want %d", got, w.rows("aai/subjects/"), subjects-100)
 		}
-		if k.Counts()[aaisync.Clean] != subjects-100 {
+		if k.Counts()[nf.ListingClean] != subjects-100 {
 			t.Errorf("not all subjects are clean: %v", k.Counts())
 		}
 		if _, n := w.requests(); n > (subjects+100)*12/10 {
@@ -117,7 +124,7 @@ func TestWaitsForOthers(t *testing.T) {
 		w.facts.set("a", "1")
 		pass(time.Minute)
 		got := w.state(k, "a")
-		if got.Condition != aaisync.Waiting || !slices.Equal(got.Missing, []string{vnfPath}) || got.Since.IsZero() || k.Counts()[aaisync.Waiting] != 1 {
+		if got.Condition != nf.ListingWaiting || !slices.Equal(got.Missing, []string{vnfPath}) || got.Since.IsZero() || k.Counts()[nf.ListingWaiting] != 1 {
 			t.Errorf("the VNF is not there, and the subject does not wait for it: %+v, %v", got, k.Counts())
 		}
 		w.requests()
@@ -127,7 +134,7 @@ func TestWaitsForOthers(t *testing.T) {
 		}
 		w.as("PUT", vnfPath, `{"vnf-type":"x"}`)
 		pass(16 * time.Minute)
-		if got := w.state(k, "a"); got.Condition != aaisync.Clean || !got.Since.IsZero() {
+		if got := w.state(k, "a"); got.Condition != nf.ListingClean || !got.Since.IsZero() {
 			t.Errorf("the VNF is there, and the subject is not written: %+v", got)
 		}
 	})
@@ -143,10 +150,10 @@ func TestParked(t *testing.T) {
 		w.facts.set("a", "1")
 		w.facts.set("b", "1")
 		pass(time.Minute)
-		if got := w.state(k, "a"); got.Condition != aaisync.Parked || got.Parked[resourcePath+"/a"] == "" {
+		if got := w.state(k, "a"); got.Condition != nf.ListingParked || got.Parked[resourcePath+"/a"] == "" {
 			t.Errorf("the object belongs to another client, and the subject is not parked: %+v", got)
 		}
-		if got := w.state(k, "b"); got.Condition != aaisync.Clean {
+		if got := w.state(k, "b"); got.Condition != nf.ListingClean {
 			t.Errorf("another subject is held up: %+v", got)
 		}
 		w.requests()
@@ -159,7 +166,7 @@ func TestParked(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(5 * time.Second)
-		if got := w.state(k, "a"); got.Condition != aaisync.Clean {
+		if got := w.state(k, "a"); got.Condition != nf.ListingClean {
 			t.Errorf("a comparison was asked for, and the subject is still parked: %+v", got)
 		}
 		if n := w.rows("aai/requests/"); n != 0 {
@@ -245,7 +252,7 @@ func TestUnreadableSubject(t *testing.T) {
 		w.facts.set("a", "1")
 		w.facts.set("b", "2")
 		pass(time.Minute)
-		if got := w.state(k, "a"); got.Condition != aaisync.Dirty || got.Reason != errUnreachable.Error() || got.Retry.IsZero() {
+		if got := w.state(k, "a"); got.Condition != nf.ListingDirty || got.Reason != errUnreachable.Error() || got.Retry.IsZero() {
 			t.Errorf("the state lacks the reason: %+v", got)
 		}
 		if diff := cmp.Diff([]string{"2"}, w.names()); diff != "" {

@@ -183,7 +183,7 @@ func (k *Keeper) scan(ctx context.Context, now time.Time) (scan, error) {
 	k.mu.Lock()
 	marks := maps.Clone(k.marks)
 	k.mu.Unlock()
-	counts := map[Condition]int{Clean: 0, Dirty: 0, Waiting: 0, Parked: 0}
+	counts := map[nf.ListingState]int{nf.ListingClean: 0, nf.ListingDirty: 0, nf.ListingWaiting: 0, nf.ListingParked: 0}
 	for subject, err := range k.cfg.Source.Subjects(ctx) {
 		if err != nil {
 			return s, err

@@ -241,7 +241,7 @@ func edit(change func([]string) []string) func(*mesh) {
 // other returns the roots of another mesh.
 func other(m *mesh) string {
 	m.Helper()
-	s, err := istiod.New(istiod.Config{Review: nobody})
+	s, err := istiod.New(istiod.Config{Review: unknownToken})
 	if err != nil {
 		m.Fatal(err)
 	}

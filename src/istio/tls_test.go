@@ -13,7 +13,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/simulator/istiod"
 )
 
-func nobody(context.Context, string, []string) (istiod.Review, error) { return istiod.Review{}, nil }
+func unknownToken(context.Context, string, []string) (istiod.Review, error) {
+	return istiod.Review{}, nil
+}
 
 // handshake connects a client to a server, and returns the error of either.
 func handshake(t *testing.T, server, client *tls.Config) error {

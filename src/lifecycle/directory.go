@@ -35,8 +35,8 @@ func (w *work) unlist(ctx context.Context) error {
 	if err != nil {
 		return operation.RecordError(err)
 	}
-	if in.AAI.Writer != nf.AAINobody {
-		if err := w.run.edit(ctx, func(in *nf.Instance) { in.AAI.Writer = nf.AAINobody }); err != nil {
+	if in.AAI.Writer != nf.AAINone {
+		if err := w.run.edit(ctx, func(in *nf.Instance) { in.AAI.Writer = nf.AAINone }); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ type AAIWriter string
 const (
 	AAIService AAIWriter = "service" // this service; also ""
 	AAIAdapter AAIWriter = "adapter" // SO's adapter for CNFs
-	AAINobody  AAIWriter = "none"
+	AAINone    AAIWriter = "none"
 )
 
 const maxAAIName = 256 // bytes
@@ -29,7 +29,7 @@ const maxAAIName = 256 // bytes
 func (a AAI) violations() Violations {
 	var v Violations
 	switch a.Writer {
-	case "", AAIService, AAIAdapter, AAINobody:
+	case "", AAIService, AAIAdapter, AAINone:
 	default:
 		v = append(v, Violation{Field: "aai.writer", Message: "must be service, adapter or none"})
 	}

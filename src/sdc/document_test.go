@@ -82,7 +82,7 @@ func TestChart(t *testing.T) {
 		"Half a label":      {"an underscore ends the label", labeled, []string{"c1", "c2"}, []sdc.Artifact{cloud("c1", "helm_vfx.tgz"), cloud("c2", "x.tgz")}, ""},
 		"Only one":          {"there is no choice", labeled, []string{"c1"}, []sdc.Artifact{cloud("c1", "other.tgz")}, "c1"},
 		"No label":          {"without a label, the first one is taken", plain, []string{"c1", "c2"}, []sdc.Artifact{cloud("c1", "a"), cloud("c2", "b")}, "c1"},
-		"Two of nobody":     {"none of two fits the label", labeled, []string{"c1", "c2"}, []sdc.Artifact{cloud("c1", "a"), cloud("c2", "b")}, ""},
+		"No match of two":   {"none of two fits the label", labeled, []string{"c1", "c2"}, []sdc.Artifact{cloud("c1", "a"), cloud("c2", "b")}, ""},
 		"None":              {"a module may have no chart", labeled, []string{"o"}, []sdc.Artifact{other, helm("h", "of another module")}, ""},
 		"Unknown id":        {"an unknown artifact is ignored", labeled, []string{"x", "h"}, []sdc.Artifact{helm("h", "x")}, "h"},
 	}

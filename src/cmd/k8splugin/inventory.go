@@ -74,11 +74,7 @@ func (i *inventory) counts() map[nf.ListingState]int {
 	if i == nil {
 		return nil
 	}
-	out := make(map[nf.ListingState]int)
-	for condition, n := range i.keeper.Counts() {
-		out[nf.ListingState(condition)] = n
-	}
-	return out
+	return i.keeper.Counts()
 }
 
 // listedMeter also tells the inventory of operations that have ended.
@@ -155,7 +151,7 @@ func (i *inventory) Relist(ctx context.Context, in nf.Instance) (nf.Listing, err
 
 func listingOf(s aaisync.State) nf.Listing {
 	return nf.Listing{
-		Subject: aaisource.SubjectOf(s.ID), State: nf.ListingState(s.Condition), Reason: s.Reason, Since: s.Since, Retry: s.Retry,
+		Subject: aaisource.SubjectOf(s.ID), State: s.Condition, Reason: s.Reason, Since: s.Since, Retry: s.Retry,
 		Missing: s.Missing, Rejected: s.Parked, Objects: slices.Sorted(maps.Keys(s.Objects)),
 	}
 }

@@ -62,7 +62,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.Var(&f.attach, "attach", "network that a workload attaches to, as in oam,workload=router,ip=10.0.0.9/24; create=FILE has the spec of a new network; can be repeated")
 	f.drift.define(cmd)
 	f.inventory.define(flags)
-	completeFlag(cmd, "aai-writer", fixed(string(nf.AAIService), string(nf.AAIAdapter), string(nf.AAINobody)))
+	completeFlag(cmd, "aai-writer", fixed(string(nf.AAIService), string(nf.AAIAdapter), string(nf.AAINone)))
 	flags.StringVar(&f.claims, "claims", "", "treatment of the PersistentVolumeClaims that StatefulSets create, when the instance is deleted: keep or delete (default keep)")
 	completeFlag(cmd, "claims", fixed(string(nf.ClaimsKeep), string(nf.ClaimsDelete)))
 	f.execution.define(cmd)
