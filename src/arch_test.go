@@ -116,9 +116,10 @@ var floors = map[string]floor{
 	"site/sitetest":           {[]string{"nf"}, "one test host, for every package that connects to it"},
 	"telemetry/telemetrytest": {nil, "one test collector, for every package that sends to it"},
 
-	"simulator/aai":    {nil, "a simulator of a peer knows the peer, not the code that calls it"},
-	"simulator/istiod": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
-	"simulator/sdc":    {nil, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/script": {nil, "faults are scripted, and requests kept, in one way for all simulators"},
+	"simulator/aai":    {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/istiod": {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/sdc":    {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},

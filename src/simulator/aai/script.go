@@ -1,10 +1,8 @@
 package aai
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -26,56 +24,19 @@ type Fault struct {
 
 // Script adds faults. A request takes the first one that applies to it.
 func (s *Simulator) Script(faults ...Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, f := range faults {
-		if f.Times == 0 {
-			f.Times = 1
-		}
-		s.faults = append(s.faults, &f)
+		s.faults.Add(f, f.Times)
 	}
 }
 
 // Repair removes all faults.
-func (s *Simulator) Repair() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = nil
-}
+func (s *Simulator) Repair() { s.faults.Clear() }
 
 // takeFault returns the fault of a request, or one that does nothing.
 func (s *Simulator) takeFault(method, path string) Fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.faults, func(f *Fault) bool {
+	return s.faults.Take(func(f Fault) bool {
 		return (f.Method == "" || f.Method == method) && strings.Contains(path, f.Path)
 	})
-	if i < 0 {
-		return Fault{}
-	}
-	f := s.faults[i]
-	if f.Times--; f.Times == 0 {
-		s.faults = slices.Delete(s.faults, i, i+1)
-	}
-	return *f
-}
-
-// hold holds a request back, and reports whether its client is still there.
-func (f Fault) hold(ctx context.Context) bool {
-	if f.Before != nil {
-		f.Before()
-	}
-	if f.Delay <= 0 {
-		return true
-	}
-	timer := time.NewTimer(f.Delay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // Entry is a request in the journal.
@@ -92,13 +53,7 @@ type Entry struct {
 
 // Journal returns the requests since the last call, oldest first; at most the last
 // 100,000.
-func (s *Simulator) Journal() []Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.journal
-	s.journal = nil
-	return out
-}
+func (s *Simulator) Journal() []Entry { return s.journal.Take() }
 
 // Violations returns the mistakes of clients since the last call that A&AI
 // ignores.
@@ -120,12 +75,7 @@ func (s *Simulator) record(r *http.Request, method string, body []byte, resp res
 	if resp.err != nil {
 		e.Status, e.Code = codes[resp.err.code].status, codes[resp.err.code].shown
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.journal) == maxEntries {
-		s.journal = slices.Delete(s.journal, 0, maxEntries/10)
-	}
-	s.journal = append(s.journal, e)
+	s.journal.Add(e)
 }
 
 // changes returns the number of changes that a request asks for.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/simulator/script"
 )
 
 const (
@@ -35,8 +37,8 @@ type Simulator struct {
 	graph      *graph
 	stamp      int64 // the last resource version
 	denied     []string
-	faults     []*Fault
-	journal    []Entry
+	faults     script.Faults[Fault]
+	journal    script.Journal[Entry]
 	violations []string
 }
 
@@ -55,7 +57,7 @@ func New(cfg Config) (*Simulator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a simulator of A&AI: %w", err)
 	}
-	return &Simulator{cfg: cfg, schema: s, graph: newGraph()}, nil
+	return &Simulator{cfg: cfg, schema: s, graph: newGraph(), journal: script.Journal[Entry]{Most: maxEntries}}, nil
 }
 
 // Deny rejects all changes below paths, such as "/network/l3-networks", like an
@@ -84,7 +86,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	method := methodOf(r)
 	fault := s.takeFault(method, r.URL.EscapedPath())
-	if !fault.hold(r.Context()) {
+	if !script.Hold(r.Context(), fault.Before, fault.Delay) {
 		return
 	}
 	resp := s.execute(r, method, body, fault)

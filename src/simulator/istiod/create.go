@@ -35,7 +35,7 @@ func (s *Simulator) create(ctx context.Context, r *v1alpha1.IstioCertificateRequ
 	entry := Entry{Lifetime: time.Duration(r.GetValidityDuration()) * time.Second}
 	chain, err := s.answer(ctx, r, fault, &entry)
 	entry.Code = status.Code(err)
-	s.record(entry)
+	s.journal.Add(entry)
 	if err != nil {
 		return nil, err
 	}

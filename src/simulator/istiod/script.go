@@ -2,7 +2,6 @@ package istiod
 
 import (
 	"crypto/x509"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -21,13 +20,8 @@ type Fault struct {
 
 // Script adds faults. A request takes the first one.
 func (s *Simulator) Script(faults ...Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, f := range faults {
-		if f.Times == 0 {
-			f.Times = 1
-		}
-		s.faults = append(s.faults, &f)
+		s.faults.Add(f, f.Times)
 	}
 }
 
@@ -36,24 +30,11 @@ func (s *Simulator) Script(faults ...Fault) {
 func (s *Simulator) Unavailable(n int) { s.Script(Fault{Times: n, Code: codes.Unavailable}) }
 
 // Repair removes all faults.
-func (s *Simulator) Repair() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = nil
-}
+func (s *Simulator) Repair() { s.faults.Clear() }
 
 // takeFault returns the fault of a request, or one that does nothing.
 func (s *Simulator) takeFault() Fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.faults) == 0 {
-		return Fault{}
-	}
-	f := s.faults[0]
-	if f.Times--; f.Times == 0 {
-		s.faults = slices.Delete(s.faults, 0, 1)
-	}
-	return *f
+	return s.faults.Take(func(Fault) bool { return true })
 }
 
 // Entry is a request in the journal.
@@ -67,19 +48,4 @@ type Entry struct {
 
 // Journal returns the requests since the last call, oldest first; at most the last
 // 10,000.
-func (s *Simulator) Journal() []Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.journal
-	s.journal = nil
-	return out
-}
-
-func (s *Simulator) record(e Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.journal) == maxEntries {
-		s.journal = slices.Delete(s.journal, 0, 1)
-	}
-	s.journal = append(s.journal, e)
-}
+func (s *Simulator) Journal() []Entry { return s.journal.Take() }

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"istio.io/api/security/v1alpha1"
+
+	"github.com/multicloud-k8s/k8splugin/src/simulator/script"
 )
 
 // Defaults of a configuration.
@@ -50,8 +52,8 @@ type Simulator struct {
 	roots   []*authority // the present one is first
 	signer  *authority   // the present root, or its intermediate authority
 	serving tls.Certificate
-	faults  []*Fault
-	journal []Entry
+	faults  script.Faults[Fault]
+	journal script.Journal[Entry]
 }
 
 // New returns a simulator with a new root.
@@ -71,7 +73,7 @@ func New(cfg Config) (*Simulator, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	s := &Simulator{cfg: cfg}
+	s := &Simulator{cfg: cfg, journal: script.Journal[Entry]{Most: maxEntries}}
 	return s, s.Rotate()
 }
 

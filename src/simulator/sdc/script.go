@@ -1,9 +1,7 @@
 package sdc
 
 import (
-	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -26,54 +24,17 @@ type Fault struct {
 
 // Script adds faults. A request takes the first one that applies to it.
 func (s *Simulator) Script(faults ...Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, f := range faults {
-		if f.Times == 0 {
-			f.Times = 1
-		}
-		s.faults = append(s.faults, &f)
+		s.faults.Add(f, f.Times)
 	}
 }
 
 // Repair removes all faults.
-func (s *Simulator) Repair() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = nil
-}
+func (s *Simulator) Repair() { s.faults.Clear() }
 
 // takeFault returns the fault of a request, or one that does nothing.
 func (s *Simulator) takeFault(path string) Fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.faults, func(f *Fault) bool { return strings.Contains(path, f.Path) })
-	if i < 0 {
-		return Fault{}
-	}
-	f := s.faults[i]
-	if f.Times--; f.Times == 0 {
-		s.faults = slices.Delete(s.faults, i, i+1)
-	}
-	return *f
-}
-
-// hold holds a request back, and reports whether its client is still there.
-func (f Fault) hold(ctx context.Context) bool {
-	if f.Before != nil {
-		f.Before()
-	}
-	if f.Delay <= 0 {
-		return true
-	}
-	timer := time.NewTimer(f.Delay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return s.faults.Take(func(f Fault) bool { return strings.Contains(path, f.Path) })
 }
 
 // Entry is a request in the journal.
@@ -86,20 +47,9 @@ type Entry struct {
 
 // Journal returns the requests since the last call, oldest first; at most the last
 // 100,000.
-func (s *Simulator) Journal() []Entry {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.journal
-	s.journal = nil
-	return out
-}
+func (s *Simulator) Journal() []Entry { return s.journal.Take() }
 
 // record adds a request to the journal.
 func (s *Simulator) record(r *http.Request, resp response) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.journal) == maxEntries {
-		s.journal = slices.Delete(s.journal, 0, maxEntries/10)
-	}
-	s.journal = append(s.journal, Entry{Method: r.Method, URI: r.URL.RequestURI(), Status: resp.status, Code: resp.code})
+	s.journal.Add(Entry{Method: r.Method, URI: r.URL.RequestURI(), Status: resp.status, Code: resp.code})
 }

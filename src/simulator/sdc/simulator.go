@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/multicloud-k8s/k8splugin/src/simulator/script"
 )
 
 // Config describes a simulator. Users, KafkaUser and KafkaPassword are required.
@@ -36,8 +38,8 @@ type Simulator struct {
 	mu            sync.Mutex
 	services      map[string]Service // by UUID
 	distributions map[string]*distribution
-	faults        []*Fault
-	journal       []Entry
+	faults        script.Faults[Fault]
+	journal       script.Journal[Entry]
 	changed       chan struct{} // closed when a distribution changes
 
 	wrong      sync.Mutex // guards violations
@@ -58,7 +60,8 @@ func New(cfg Config) (*Simulator, error) {
 		cfg.Deployed = func(context.Context, string) error { return nil }
 	}
 	s := &Simulator{
-		cfg: cfg, services: map[string]Service{}, distributions: map[string]*distribution{}, changed: make(chan struct{}),
+		journal: script.Journal[Entry]{Most: maxEntries},
+		cfg:     cfg, services: map[string]Service{}, distributions: map[string]*distribution{}, changed: make(chan struct{}),
 	}
 	if err := s.startKafka(); err != nil {
 		return nil, fmt.Errorf("cannot make a simulator of SDC: %w", err)
@@ -89,7 +92,7 @@ func (s *Simulator) Put(service Service) (Service, error) {
 // http.ErrAbortHandler, as net/http expects.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault := s.takeFault(r.URL.Path)
-	if !fault.hold(r.Context()) {
+	if !script.Hold(r.Context(), fault.Before, fault.Delay) {
 		return
 	}
 	resp := s.execute(r, fault)
