@@ -1,4 +1,4 @@
-// Package peer connects to HTTP servers that the operator has configured, such as A&AI:
+// Package peer connects to servers that the operator has configured, such as A&AI and Kafka:
 // with a user, a password, a CA and a client certificate from files, which are loaded
 // again when they change.
 //

@@ -27,6 +27,7 @@ const (
 type Files struct {
 	User        string
 	Password    string
+	Login       string // the user and the password together, as Config.ParseLogin reads it; instead of the two
 	CA          string // certificates in PEM; empty: those of the system
 	Certificate string // the client's, in PEM, followed by its chain
 	Key         string // of Certificate
@@ -38,6 +39,9 @@ type Config struct {
 	Files  Files
 	Clock  func() time.Time // default time.Now
 	Logger *slog.Logger     // default: discard
+
+	// ParseLogin reads Files.Login. Its errors do not quote the content.
+	ParseLogin func(content []byte) (user string, password nf.Secret, err error)
 
 	// TLS verifies the server if Files names no CA, and has the client's certificate if
 	// Files names none. Default: the CAs of the system, and no certificate.
@@ -78,7 +82,7 @@ func New(cfg Config) (*Peer, error) {
 func (c Config) load(read func(name string) ([]byte, error)) (access, error) {
 	contents := make(map[string][]byte)
 	var errs []error
-	for _, name := range []string{c.Files.User, c.Files.Password, c.Files.CA, c.Files.Certificate, c.Files.Key} {
+	for _, name := range []string{c.Files.User, c.Files.Password, c.Files.Login, c.Files.CA, c.Files.Certificate, c.Files.Key} {
 		if name == "" {
 			continue
 		}
@@ -92,6 +96,12 @@ func (c Config) load(read func(name string) ([]byte, error)) (access, error) {
 	out := access{
 		user: strings.TrimSpace(string(contents[c.Files.User])), password: nf.Secret(strings.TrimRight(string(contents[c.Files.Password]), "\r\n")),
 		tls: &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if c.Files.Login != "" {
+		var err error
+		if out.user, out.password, err = c.ParseLogin(contents[c.Files.Login]); err != nil {
+			return access{}, fmt.Errorf("cannot use %s: %w", c.Files.Login, err)
+		}
 	}
 	if c.TLS != nil {
 		out.tls = c.TLS.Clone()
@@ -118,6 +128,10 @@ func (p *Peer) Credentials(ctx context.Context) (user string, password nf.Secret
 	a := p.access.Current(ctx)
 	return a.user, a.password
 }
+
+// Roots returns the authorities that verify the server, for protocols other than HTTP; nil:
+// those of the system.
+func (p *Peer) Roots(ctx context.Context) *x509.CertPool { return p.access.Current(ctx).tls.RootCAs }
 
 // Transport returns a transport. Each connection uses the files' content at the time of
 // its handshake.

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -182,6 +183,35 @@ func TestTLS(t *testing.T) {
 		if (err != nil) != (tc.sees == "") || sees != tc.sees || verified != tc.verified {
 			t.Errorf("%s: %s: the server sees %q, verified %t: %v", name, tc.reason, sees, verified, err)
 		}
+	}
+}
+
+// TestLogin reads the user and the password from one file.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "login")
+	if err := os.WriteFile(file, []byte("u:p"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parse := func(content []byte) (string, nf.Secret, error) {
+		user, password, ok := strings.Cut(string(content), ":")
+		if !ok {
+			return "", nil, errors.New("it has no colon")
+		}
+		return user, nf.Secret(password), nil
+	}
+	p, err := peer.New(peer.Config{Name: "test", Files: peer.Files{Login: file}, ParseLogin: parse})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user, password := p.Credentials(t.Context()); user != "u" || string(password) != "p" || p.Roots(t.Context()) != nil {
+		t.Errorf("got %q and %q", user, string(password))
+	}
+	if err := os.WriteFile(file, []byte("s3cret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := peer.New(peer.Config{Name: "test", Files: peer.Files{Login: file}, ParseLogin: parse}); err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("a login that cannot be read: %v", err)
 	}
 }
 

@@ -74,9 +74,8 @@ func (s *aaiSettings) validate(wrong func(name, format string, args ...any)) {
 		}
 		return
 	}
-	u, err := url.Parse(s.URL)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil:
+	switch u := serverURL(s.URL); {
+	case u == nil || u.User != nil:
 		wrong("aai-url", "must begin with http:// or https://, and contain a host and no user")
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "":
 		wrong("aai-url", "must not have a path, because the service appends /aai/v%d", s.Version)
@@ -102,7 +101,7 @@ func (s *aaiSettings) validateWrite(wrong func(name, format string, args ...any)
 	if _, err := s.written(); err != nil {
 		wrong("aai-objects", "%v", err)
 	}
-	if u, err := url.Parse(s.Service); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if serverURL(s.Service) == nil {
 		wrong("aai-service-url", "must begin with http:// or https://, and contain a host; links in A&AI need it")
 	}
 	if s.Interval < time.Second {
@@ -114,6 +113,15 @@ func (s *aaiSettings) validateWrite(wrong func(name, format string, args ...any)
 	if s.Parallel < 1 || s.Parallel > 64 {
 		wrong("aai-parallel", "must be between 1 and 64, got %d", s.Parallel)
 	}
+}
+
+// serverURL returns the URL of a server, or nil if a text is none.
+func serverURL(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil
+	}
+	return u
 }
 
 // written returns the objects that are written.

@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -16,7 +12,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/kafka"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/peer"
-	"github.com/multicloud-k8s/k8splugin/src/reload"
 )
 
 // The values of sdcSettings.Mode.
@@ -87,8 +82,7 @@ func (s *sdcSettings) validate(wrong func(name, format string, args ...any)) {
 	if !s.used() {
 		return
 	}
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+	if u := serverURL(s.URL); u == nil || u.User != nil || u.RawQuery != "" {
 		wrong("sdc-url", "must begin with http:// or https://, and contain a host and no user or query")
 	}
 	if s.Consumer == "" || strings.ContainsAny(s.Consumer, " \t\r\n") {
@@ -129,59 +123,21 @@ func (s sdcSettings) LogValue() slog.Value {
 	)
 }
 
-// kafkaAccess is the content of Kafka's files.
-type kafkaAccess struct {
-	user     string
-	password nf.Secret
-	roots    *x509.CertPool // nil: those of the system
-}
-
 // access reads Kafka's files.
-func (k kafkaSettings) access(log *slog.Logger) (*reload.Value[kafkaAccess], error) {
-	return reload.New(reload.Config[kafkaAccess]{What: "the access to Kafka", Logger: log, Load: k.load})
-}
-
-func (k kafkaSettings) load(read func(name string) ([]byte, error)) (kafkaAccess, error) {
-	var errs []error
-	contents := map[string][]byte{}
-	for _, name := range []string{k.UserFile, k.PasswordFile, k.JAASFile, k.CAFile} {
-		if name == "" {
-			continue
-		}
-		content, err := read(name)
-		contents[name] = content
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return kafkaAccess{}, fmt.Errorf("cannot read the access to Kafka: %w", err)
-	}
-	var out kafkaAccess
-	if k.JAASFile != "" {
-		var err error
-		if out.user, out.password, err = kafka.ParseJAAS(contents[k.JAASFile]); err != nil {
-			return kafkaAccess{}, fmt.Errorf("cannot use %s: %w", k.JAASFile, err)
-		}
-	} else {
-		out.user = strings.TrimSpace(string(contents[k.UserFile]))
-		out.password = nf.Secret(strings.TrimRight(string(contents[k.PasswordFile]), "\r\n"))
-	}
-	if k.CAFile != "" {
-		out.roots = x509.NewCertPool()
-		if !out.roots.AppendCertsFromPEM(contents[k.CAFile]) {
-			return kafkaAccess{}, nf.E(nf.Invalid, "use", k.CAFile, errors.New("the file contains no certificate"))
-		}
-	}
-	return out, nil
+func (k kafkaSettings) access(log *slog.Logger) (*peer.Peer, error) {
+	return peer.New(peer.Config{
+		Name: "Kafka", Logger: log, ParseLogin: kafka.ParseJAAS,
+		Files: peer.Files{User: k.UserFile, Password: k.PasswordFile, Login: k.JAASFile, CA: k.CAFile},
+	})
 }
 
 // config returns the configuration of a client.
-func (k kafkaSettings) config(access *reload.Value[kafkaAccess]) kafka.Config {
+func (k kafkaSettings) config(access *peer.Peer) kafka.Config {
 	return kafka.Config{
-		Security: k.Security,
+		Security: k.Security, Roots: access.Roots,
 		Credentials: func(ctx context.Context) (string, nf.Secret, error) {
-			a := access.Current(ctx)
-			return a.user, a.password, nil
+			user, password := access.Credentials(ctx)
+			return user, password, nil
 		},
-		Roots: func(ctx context.Context) *x509.CertPool { return access.Current(ctx).roots },
 	}
 }
