@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,77 +15,41 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/peer"
-	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/aai"
 )
 
-// esr is a simulator of A&AI with its address.
+// esr stores cloud regions in a simulator of A&AI.
 type esr struct {
-	t    *testing.T
-	url  string
+	aai  *simulatedAAI
 	save func(c *Config) // makes a service use it
 }
 
 func startESR(t *testing.T) esr {
 	t.Helper()
-	sim, err := simulator.New(simulator.Config{Users: map[string]string{"u": "p"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	t.Cleanup(func() {
-		for _, violation := range sim.Violations() {
-			t.Error(violation)
-		}
-	})
-	folder := t.TempDir()
-	for name, text := range map[string]string{"user": "u", "password": "p"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return esr{t, server.URL, func(c *Config) {
-		c.AAI = aaiSettings{URL: server.URL, Version: 30, AppID: "k8splugin", Rate: 100, Files: peer.Files{User: filepath.Join(folder, "user"), Password: filepath.Join(folder, "password")}}
+	a := newAAI(t)
+	connection := a.connection()
+	return esr{a, func(c *Config) {
+		c.AAI = connection
 		c.AAIRegions = aaiRegionSettings{Mode: aaiRegionsOnDemand, Period: time.Hour, Types: "k8s", Prefixes: true}
 	}}
 }
 
-// as sends a request of another client of A&AI, and returns the body of the response.
+// as sends a request about cloud regions, and returns the body of the response.
 func (e esr) as(method, path string, body any) map[string]any {
-	e.t.Helper()
+	e.aai.Helper()
 	content, err := json.Marshal(body)
 	if err != nil {
-		e.t.Fatal(err)
+		e.aai.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(e.t.Context(), method, e.url+"/aai/v30/cloud-infrastructure/cloud-regions/cloud-region/k8s/"+path, strings.NewReader(string(content)))
-	if err != nil {
-		e.t.Fatal(err)
+	status, out := e.aai.as(method, "/cloud-infrastructure/cloud-regions/cloud-region/k8s/"+path, string(content))
+	if status > 299 {
+		e.aai.Fatalf("%s %s: status %d", method, path, status)
 	}
-	req.SetBasicAuth("u", "p")
-	media := "application/json"
-	if method == http.MethodPatch {
-		media = "application/merge-patch+json"
-	}
-	for name, value := range map[string]string{"X-FromAppId": "test", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": media} {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode > 299 {
-		e.t.Fatalf("%s %s: status %d", method, path, resp.StatusCode)
-	}
-	out := map[string]any{}
-	_ = json.NewDecoder(resp.Body).Decode(&out) // a change has no body
 	return out
 }
 
 // region creates a cloud region with a system of ESR.
 func (e esr) region(id string, system map[string]any) {
-	e.t.Helper()
+	e.aai.Helper()
 	e.as("PUT", id, map[string]any{"cloud-type": "k8s", "cloud-region-version": "1.0"})
 	e.as("PUT", id+"/esr-system-info-list/esr-system-info/vim-1", system)
 }

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +12,6 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/delay"
-	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/aai"
 )
 
 const (
@@ -25,109 +20,6 @@ const (
 	aaiVNF    = "/network/generic-vnfs/generic-vnf/V1"
 	aaiModule = aaiVNF + "/vf-modules/vf-module/M1"
 )
-
-// simulatedAAI is a simulator of A&AI on a port of its own, as SO sees it.
-type simulatedAAI struct {
-	*testing.T
-	*simulator.Simulator
-
-	url string
-}
-
-// startAAI starts a simulator that has the sandbox's region with a tenant.
-func startAAI(t *testing.T) *simulatedAAI {
-	t.Helper()
-	sim, err := simulator.New(simulator.Config{Users: map[string]string{"k8splugin": "p4ss", "so": "so"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	a := &simulatedAAI{t, sim, server.URL}
-	a.put(aaiRegion, `{"cloud-type": "k8s", "cloud-region-version": "1.0"}`)
-	a.put(aaiTenant, `{"tenant-name": "edge"}`)
-	t.Cleanup(func() {
-		if wrong := sim.Violations(); len(wrong) > 0 {
-			t.Errorf("requests that A&AI takes only in part: %q", wrong)
-		}
-	})
-	return a
-}
-
-// settings configures a service that writes to it.
-func (a *simulatedAAI) settings(objects string) func(*Config) {
-	a.Helper()
-	file := func(name, content string) string {
-		path := filepath.Join(a.TempDir(), name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			a.Fatal(err)
-		}
-		return path
-	}
-	return func(c *Config) {
-		c.AAI = aaiSettings{
-			URL: a.url, Version: 30, AppID: "k8splugin", Rate: 1000, Write: true, Objects: objects, Service: "https://k8splugin.example", Interval: time.Second, Sweep: time.Hour, Parallel: 2,
-		}
-		c.AAI.Files.User, c.AAI.Files.Password = file("user", "k8splugin"), file("password", "p4ss")
-	}
-}
-
-// as sends a request of SO. The answer to a GET is nil if nothing is there.
-func (a *simulatedAAI) as(method, path, body string) (int, map[string]any) {
-	a.Helper()
-	req, err := http.NewRequestWithContext(a.Context(), method, a.url+"/aai/v30"+path, strings.NewReader(body))
-	if err != nil {
-		a.Fatal(err)
-	}
-	req.SetBasicAuth("so", "so")
-	for name, value := range map[string]string{"X-FromAppId": "MSO", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		a.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var out map[string]any
-	_ = json.NewDecoder(resp.Body).Decode(&out) // a write has no body
-	if resp.StatusCode == http.StatusNotFound {
-		return resp.StatusCode, nil
-	}
-	return resp.StatusCode, out
-}
-
-func (a *simulatedAAI) put(path, body string) {
-	a.Helper()
-	if status, out := a.as(http.MethodPut, path, body); status != http.StatusCreated {
-		a.Fatalf("cannot put %s: %d %v", path, status, out)
-	}
-}
-
-// delete deletes an object that SO has read before.
-func (a *simulatedAAI) delete(path string) {
-	a.Helper()
-	_, object := a.as(http.MethodGet, path, "")
-	if status, out := a.as(http.MethodDelete, fmt.Sprint(path, "?resource-version=", object["resource-version"]), ""); status != http.StatusNoContent {
-		a.Errorf("cannot delete %s: %d %v", path, status, out)
-	}
-}
-
-// list returns an attribute of the objects of a collection, sorted.
-func (a *simulatedAAI) list(path, element string, attributes ...string) []string {
-	a.Helper()
-	_, all := a.as(http.MethodGet, path+"?depth=all", "")
-	items, _ := all[element].([]any)
-	out := []string{}
-	for _, item := range items {
-		object, _ := item.(map[string]any)
-		var line []string
-		for _, name := range attributes {
-			line = append(line, fmt.Sprint(object[name]))
-		}
-		out = append(out, strings.Join(line, " "))
-	}
-	return slices.Sorted(slices.Values(out))
-}
 
 // until waits until a condition is true.
 func until(t *testing.T, what string, condition func() bool) {
