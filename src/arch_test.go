@@ -119,7 +119,8 @@ var floors = map[string]floor{
 	"simulator/script": {nil, "faults are scripted, and requests kept, in one way for all simulators"},
 	"simulator/aai":    {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/istiod": {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
-	"simulator/sdc":    {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/broker": {nil, "simulated peers send messages in one way"},
+	"simulator/sdc":    {[]string{"simulator/broker", "simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
@@ -160,7 +161,7 @@ var outside = map[string]struct {
 	"go.mongodb.org/mongo-driver/v2":           {[]string{"store/mongo", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},
 	"github.com/tink-crypto/tink-go/v2":        {[]string{"store/seal"}, "values are encrypted in one place"},
 	"filippo.io/age":                           {[]string{"store/backup", "cmd/k8splugin"}, "backups are encrypted in one place"},
-	"github.com/twmb/franz-go":                 {[]string{"kafka", "simulator/sdc"}, "Kafka is spoken to in one place, and simulated in another"},
+	"github.com/twmb/franz-go":                 {[]string{"kafka", "simulator/broker"}, "Kafka is spoken to in one place, and simulated in another"},
 	"github.com/Shopify/toxiproxy/v2":          {[]string{"cmd/chaos"}, "only chaos breaks networks"},
 	"github.com/opencontainers":                {[]string{"chartsource"}, "registries are asked in one place"},
 	"github.com/Masterminds/semver/v3":         {[]string{"chartsource", "render/helm"}, "versions of charts are compared as Helm does"},

@@ -5,45 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/sasl/scram"
+	"github.com/multicloud-k8s/k8splugin/src/simulator/broker"
 )
 
 const (
-	mechanism = "SCRAM-SHA-512"
-	ownUser   = "sdc"
 	sdcKey    = "PartitionKey"   // of SDC's messages
 	clientKey = "MyPartitionKey" // of status messages
 )
 
 // startKafka starts the broker with its topics, users and ACLs.
 func (s *Simulator) startKafka() (err error) {
-	password := NewUUID()
-	allow := func(kind kmsg.ACLResourceType, name string, pattern kmsg.ACLResourcePatternType, op kmsg.ACLOperation) kfake.ACL {
-		return kfake.ACL{Resource: kind, Name: name, Pattern: pattern, Operation: op, Allow: true}
-	}
-	s.broker, err = kfake.NewCluster(
-		kfake.NumBrokers(1), kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser(mechanism, ownUser, password),
-		kfake.SeedTopics(1, s.topic("NOTIF"), s.topic("STATUS"), s.topic("DELETE"), "ANOTHER-TOPIC"),
-		kfake.User(mechanism, s.cfg.KafkaUser, s.cfg.KafkaPassword,
-			allow(kmsg.ACLResourceTypeGroup, s.cfg.Group, kmsg.ACLResourcePatternTypeLiteral, kmsg.ACLOperationRead),
-			allow(kmsg.ACLResourceTypeTopic, "SDC-DISTR", kmsg.ACLResourcePatternTypePrefixed, kmsg.ACLOperationRead),
-			allow(kmsg.ACLResourceTypeTopic, "SDC-DISTR", kmsg.ACLResourcePatternTypePrefixed, kmsg.ACLOperationWrite),
-		))
-	if err != nil {
-		return fmt.Errorf("cannot start a broker: %w", err)
-	}
-	s.own, err = kgo.NewClient(
-		kgo.SeedBrokers(s.broker.ListenAddrs()...), kgo.SASL(scram.Auth{User: ownUser, Pass: password}.AsSha512Mechanism()),
-		kgo.ConsumeTopics(s.topic("STATUS")), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-	)
-	if err != nil {
-		s.broker.Close()
-		return fmt.Errorf("cannot connect to the broker: %w", err)
-	}
-	return nil
+	s.broker, err = broker.Start(broker.Config{
+		Secret: NewUUID(), User: s.cfg.KafkaUser, Password: s.cfg.KafkaPassword, Group: s.cfg.Group, Prefix: "SDC-DISTR",
+		Topics: []string{s.topic("NOTIF"), s.topic("STATUS"), s.topic("DELETE"), "ANOTHER-TOPIC"}, Receive: []string{s.topic("STATUS")},
+	})
+	return err
 }
 
 // topic returns the name of a topic.
@@ -52,7 +28,7 @@ func (s *Simulator) topic(kind string) string {
 }
 
 // Brokers returns the addresses of the broker.
-func (s *Simulator) Brokers() []string { return s.broker.ListenAddrs() }
+func (s *Simulator) Brokers() []string { return s.broker.Addresses() }
 
 // Distribute announces a service, and returns the id of the distribution.
 func (s *Simulator) Distribute(ctx context.Context, uuid string) (string, error) {
@@ -97,11 +73,7 @@ func (s *Simulator) announce(ctx context.Context, kind string, document map[stri
 }
 
 func (s *Simulator) send(ctx context.Context, kind string, message []byte) error {
-	r := &kgo.Record{Topic: s.topic(kind), Key: []byte(sdcKey), Value: message}
-	if err := s.own.ProduceSync(ctx, r).FirstErr(); err != nil {
-		return fmt.Errorf("cannot send a message to %s: %w", r.Topic, err)
-	}
-	return nil
+	return s.broker.Send(ctx, s.topic(kind), sdcKey, message)
 }
 
 // notification returns the message that announces a service. As SDC does, it has null

@@ -10,9 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
-
+	"github.com/multicloud-k8s/k8splugin/src/simulator/broker"
 	"github.com/multicloud-k8s/k8splugin/src/simulator/script"
 )
 
@@ -32,8 +30,7 @@ type Config struct {
 // Simulator is an SDC. It is safe for concurrent use.
 type Simulator struct {
 	cfg    Config
-	broker *kfake.Cluster
-	own    *kgo.Client // SDC's connection to Kafka
+	broker *broker.Broker
 
 	mu            sync.Mutex
 	services      map[string]Service // by UUID
@@ -71,7 +68,6 @@ func New(cfg Config) (*Simulator, error) {
 
 // Close ends the broker.
 func (s *Simulator) Close() {
-	s.own.Close()
 	s.broker.Close()
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/multicloud-k8s/k8splugin/src/simulator/broker"
 )
 
 // Status is a status message of a consumer.
@@ -51,21 +51,16 @@ func newDistribution(artifacts []Artifact) *distribution {
 
 // Run reads the status messages until the context ends.
 func (s *Simulator) Run(ctx context.Context) error {
-	for {
-		fetches := s.own.PollFetches(ctx)
-		if ctx.Err() != nil || fetches.IsClientClosed() {
-			return nil //nolint:nilerr // it is to end
-		}
-		fetches.EachRecord(func(r *kgo.Record) { s.receive(ctx, r) })
-	}
+	s.broker.Run(ctx, func(r broker.Message) { s.receive(ctx, r) })
+	return nil
 }
 
 // receive checks and records a status message.
-func (s *Simulator) receive(ctx context.Context, r *kgo.Record) {
+func (s *Simulator) receive(ctx context.Context, r broker.Message) {
 	var m Status
 	d := json.NewDecoder(bytes.NewReader(r.Value))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil || string(r.Key) != clientKey || m.ConsumerID != s.cfg.Consumer || m.Timestamp <= 0 {
+	if err := d.Decode(&m); err != nil || r.Key != clientKey || m.ConsumerID != s.cfg.Consumer || m.Timestamp <= 0 {
 		s.violate("the status message %q with the key %q is malformed", r.Value, r.Key)
 		return
 	}
