@@ -12,6 +12,10 @@ import (
 // errOver says that there is nothing left to do for an operation.
 var errOver = errors.New("the operation is over")
 
+// errAbsent says that an operation does not exist, and that its claim is deleted. If the
+// operation is stored later all the same, its claim is, too.
+var errAbsent = errors.New("the operation does not exist")
+
 var errNotAccepted = &nf.Error{Op: "accept", Subject: "the request", Reason: nf.ReasonNotAccepted, Err: errors.New("it was never accepted")}
 
 // begin reads the operation and marks it as running on this replica.
@@ -44,9 +48,8 @@ func (x *execution) begin(ctx context.Context) error {
 		}
 		return op.Move(nf.Running)
 	})
-	if nf.KindOf(err) == nf.NotFound { // its request was refused
-		j := x.attempt.job
-		return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, listedOf(nf.Operation{ID: j.ID, Subject: j.Subject, Project: j.Project, Region: j.Region}))), errOver)
+	if nf.KindOf(err) == nf.NotFound {
+		return x.forget(ctx)
 	}
 	if errors.Is(err, errOver) && refused(ended) { // the process crashed while it removed the records
 		return x.remove(ctx, ended)
@@ -56,6 +59,18 @@ func (x *execution) begin(ctx context.Context) error {
 	}
 	x.attempt.draft.reset(op, store.Absent)
 	return x.proceedWith(ctx, op, resumed)
+}
+
+// forget removes what refers to an operation that does not exist. Either its request was
+// refused, or it is unknown whether its records were written. In that case they may be
+// written at any moment, and this or another replica must then find the claim.
+func (x *execution) forget(ctx context.Context) error {
+	j := x.attempt.job
+	err := x.attempt.ledger.removeAbsent(ctx, listedOf(nf.Operation{ID: j.ID, Subject: j.Subject, Project: j.Project, Region: j.Region}))
+	if nf.KindOf(err) == nf.Exists {
+		return x.begin(ctx)
+	}
+	return cmp.Or(RecordError(err), errAbsent)
 }
 
 // beginFirst begins the first attempt at an operation that this replica has accepted.

@@ -30,6 +30,8 @@ func (w *Workers) execute(ctx context.Context, p *pool, j Job) {
 			}
 		}
 		switch {
+		case errors.Is(err, errAbsent):
+			return
 		case errors.Is(err, ErrTaken):
 			log.WarnContext(ctx, "operation left to the replica that has taken it over")
 			return

@@ -199,11 +199,7 @@ func (l *Ledger) insertOps(op nf.Operation) ([]store.Op, error) {
 
 // remove deletes an operation and its entries, none of which need exist.
 func (l *Ledger) remove(ctx context.Context, e listed) error {
-	ofSubject, err := l.bySubject.DeleteOp(entryKey(e.Subject, e.Operation), store.Any)
-	if err != nil {
-		return err
-	}
-	inScope, err := l.byScope.DeleteOp(e.scopeKey()+e.Operation, store.Any)
+	entries, err := l.entriesOps(e)
 	if err != nil {
 		return err
 	}
@@ -211,8 +207,38 @@ func (l *Ledger) remove(ctx context.Context, e listed) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.Write(ctx, l.kv, []store.Op{ofSubject, inScope, record}) // the entries are found through the operation
+	_, err = store.Write(ctx, l.kv, append(entries, record)) // the entries are found through the operation
 	return err
+}
+
+// removeAbsent deletes the entries and the claim of an operation that does not exist.
+// It returns nf.Exists, and deletes nothing, if the operation exists all the same: a
+// write whose outcome was unknown can take effect after the operation was looked for.
+func (l *Ledger) removeAbsent(ctx context.Context, e listed) error {
+	absent, err := l.operations.CheckOp(e.Operation, store.Absent)
+	if err != nil {
+		return err
+	}
+	entries, err := l.entriesOps(e)
+	if err != nil {
+		return err
+	}
+	claimed, err := l.workers.claims.DeleteOp(e.Operation, store.Any)
+	if err != nil {
+		return err
+	}
+	_, err = store.Write(ctx, l.kv, slices.Concat([]store.Op{absent}, entries, []store.Op{claimed}))
+	return err
+}
+
+// entriesOps returns the ops that delete the entries of an operation.
+func (l *Ledger) entriesOps(e listed) ([]store.Op, error) {
+	ofSubject, err := l.bySubject.DeleteOp(entryKey(e.Subject, e.Operation), store.Any)
+	if err != nil {
+		return nil, err
+	}
+	inScope, err := l.byScope.DeleteOp(e.scopeKey()+e.Operation, store.Any)
+	return []store.Op{ofSubject, inScope}, err
 }
 
 // deleteRecords deletes an ended operation with its details, and the record of
