@@ -14,7 +14,12 @@ type graph struct {
 	edges    map[string]map[edge]bool   // by the URI of either end
 	made     int                        // vertices ever made
 	undo     []func()
+	changed  []change // since the last call of take
+	kept     int      // of them, those before the last commit
 }
+
+// change is the creation, change or removal of an object.
+type change struct{ from, to *vertex } // nil: it did not exist, or does no longer
 
 // vertex is one object. It is not changed, but replaced.
 type vertex struct {
@@ -45,6 +50,7 @@ func (g *graph) set(v *vertex) {
 		v.number = old.number
 	}
 	g.vertices[uri] = v
+	g.changed = append(g.changed, change{old, v})
 	setMember(g.children, v.node.parent.address(), uri, true)
 	g.undo = append(g.undo, func() {
 		if old != nil {
@@ -61,6 +67,7 @@ func (g *graph) remove(v *vertex) {
 	uri, parent := v.node.uri, v.node.parent.address()
 	delete(g.vertices, uri)
 	setMember(g.children, parent, uri, false)
+	g.changed = append(g.changed, change{v, nil})
 	g.undo = append(g.undo, func() {
 		g.vertices[uri] = v
 		setMember(g.children, parent, uri, true)
@@ -82,14 +89,21 @@ func (g *graph) setEdge(e edge, present bool) bool {
 }
 
 // commit makes the changes permanent.
-func (g *graph) commit() { g.undo = nil }
+func (g *graph) commit() { g.undo, g.kept = nil, len(g.changed) }
+
+// take returns the permanent changes since its last call, in their order.
+func (g *graph) take() []change {
+	out := g.changed[:g.kept]
+	g.changed, g.kept = nil, 0
+	return out
+}
 
 // rollback undoes the changes since the last commit.
 func (g *graph) rollback() {
 	for _, undo := range slices.Backward(g.undo) {
 		undo()
 	}
-	g.undo = nil
+	g.undo, g.changed = nil, g.changed[:g.kept]
 }
 
 // setMember adds a member to one of several sets, or removes it.

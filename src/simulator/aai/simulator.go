@@ -25,6 +25,7 @@ type Config struct {
 	ImpliedDelete map[string][]string // parent types whose children a PUT may delete, by X-FromAppId in lower case; none, as in OOM
 	Limit         int                 // changes in one transaction; 30 by default
 	Clock         func() time.Time    // time.Now by default
+	Publish       func(event []byte)  // takes the messages of the topic AAI-EVENT; none by default
 }
 
 // Simulator is an A&AI. It is safe for concurrent use, and executes one request at
@@ -74,6 +75,7 @@ type response struct {
 	header map[string]string
 	body   any // nil: empty
 	err    *refusal
+	events [][]byte
 }
 
 // ServeHTTP executes a request. If a fault cuts the connection, it panics with
@@ -91,6 +93,9 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	resp := s.execute(r, method, body, fault)
 	s.record(r, method, body, resp)
+	for _, event := range resp.events {
+		s.cfg.Publish(event)
+	}
 	if fault.Cut {
 		panic(http.ErrAbortHandler)
 	}
@@ -129,6 +134,7 @@ func (s *Simulator) execute(r *http.Request, method string, body []byte, fault F
 		s.graph.rollback()
 	}
 	s.graph.commit()
+	resp.events = s.events(tx, callerOf(r.Header), s.graph.take())
 	return resp
 }
 
