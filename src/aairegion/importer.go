@@ -65,6 +65,12 @@ type Config struct {
 	// Lead calls work while this replica is the one that polls, until the context ends.
 	Lead func(ctx context.Context, work func(context.Context)) error
 
+	// Events passes the messages of A&AI's topic of events to handle, and commits each
+	// when handle returns nil. It returns when the context ends, or the connection; nil:
+	// events are not followed.
+	Events func(ctx context.Context, handle func(context.Context, []byte) error) error
+	Source string // of events that are not heeded: the service's own name in A&AI
+
 	All     bool             // import every cluster that A&AI has, not only those that requests name
 	Period  time.Duration    // between two comparisons of an imported region with A&AI; default 10 minutes
 	Observe func(Result)     // must return quickly; default: none

@@ -52,11 +52,14 @@ func (rs *rejections) take() []string {
 func (i *Importer) Rejected(region string, _ nf.Access) { i.rejected.add(region) }
 
 // Run compares the imported regions with A&AI, until the context ends: all in each period,
-// on one replica, and one that rejects its credentials at once.
+// on one replica, and one that rejects its credentials, or that an event is about, at once.
 func (i *Importer) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.Go(func() error { i.answer(ctx); return nil })
 	group.Go(func() error { return i.cfg.Lead(ctx, i.poll) })
+	if i.cfg.Events != nil {
+		group.Go(func() error { i.heed(ctx); return nil })
+	}
 	return group.Wait()
 }
 

@@ -98,6 +98,7 @@ type world struct {
 	regions   *regions
 	simulator *simulator.Simulator
 	ids       atomic.Int64
+	events    chan []byte // of the simulator; the oldest 100 that nobody has received
 
 	mu      sync.Mutex
 	results []aairegion.Result
@@ -106,11 +107,17 @@ type world struct {
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := simulator.New(simulator.Config{Users: map[string]string{"u": "p"}})
+		w := &world{T: t, kv: memory.New(), regions: &regions{known: map[string]nf.Region{}}, events: make(chan []byte, 100)}
+		s, err := simulator.New(simulator.Config{Users: map[string]string{"u": "p"}, Publish: func(event []byte) {
+			select {
+			case w.events <- event:
+			default:
+			}
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{T: t, kv: memory.New(), simulator: s, regions: &regions{known: map[string]nf.Region{}}}
+		w.simulator = s
 		test(w)
 		if v := s.Violations(); len(v) > 0 {
 			t.Error(v)
