@@ -24,10 +24,10 @@ type simulatedAAI struct {
 	url string
 }
 
-// newAAI starts a simulator without objects.
-func newAAI(t *testing.T) *simulatedAAI {
+// newAAI starts a simulator without objects. Publish takes its events; it may be nil.
+func newAAI(t *testing.T, publish func([]byte)) *simulatedAAI {
 	t.Helper()
-	sim, err := simulator.New(simulator.Config{Users: map[string]string{"k8splugin": "p4ss", "so": "so"}})
+	sim, err := simulator.New(simulator.Config{Users: map[string]string{"k8splugin": "p4ss", "so": "so"}, Publish: publish})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func newAAI(t *testing.T) *simulatedAAI {
 // startAAI starts a simulator that has the sandbox's region with a tenant.
 func startAAI(t *testing.T) *simulatedAAI {
 	t.Helper()
-	a := newAAI(t)
+	a := newAAI(t, nil)
 	a.put(aaiRegion, `{"cloud-type": "k8s", "cloud-region-version": "1.0"}`)
 	a.put(aaiTenant, `{"tenant-name": "edge"}`)
 	return a

@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/multicloud-k8s/k8splugin/src/aai"
 	"github.com/multicloud-k8s/k8splugin/src/aairegion"
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
+	"github.com/multicloud-k8s/k8splugin/src/kafka"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store/leader"
 )
@@ -30,6 +32,7 @@ type aaiRegionSettings struct {
 	Secrets  string
 	Insecure bool
 	Prefixes bool
+	Group    string
 }
 
 // aaiRegionFlags defines the flags of aaiRegionSettings.
@@ -39,6 +42,7 @@ func aaiRegionFlags(flags *pflag.FlagSet) {
 	flags.String("aai-region-types", "k8s", "comma-separated cloud types of A&AI that are Kubernetes clusters")
 	flags.String("aai-region-secrets", "", "folder of the kubeconfigs that A&AI refers to by name: NAME, or NAME/kubeconfig as in a mounted Secret")
 	flags.Bool("aai-region-insecure", false, "accept tokens from A&AI with ssl-insecure, for which the cluster's certificate is not verified")
+	flags.String("aai-events-group", "", "group of Kafka that receives A&AI's events from --kafka-brokers, so that imported cloud regions follow A&AI at once (default: no events)")
 	flags.Bool("onap-prefixes", true, "accept the paths of ONAP's broker and of MSB: /api/multicloud and /api/multicloud-k8s, each with /v0 and /v1")
 }
 
@@ -49,9 +53,10 @@ func (s *aaiRegionSettings) take(flags *pflag.FlagSet) {
 	s.Secrets, _ = flags.GetString("aai-region-secrets")
 	s.Insecure, _ = flags.GetBool("aai-region-insecure")
 	s.Prefixes, _ = flags.GetBool("onap-prefixes")
+	s.Group, _ = flags.GetString("aai-events-group")
 }
 
-func (s *aaiRegionSettings) validate(url string, wrong func(name, format string, args ...any)) {
+func (s *aaiRegionSettings) validate(url string, k kafkaSettings, wrong func(name, format string, args ...any)) {
 	switch s.Mode {
 	case aaiRegionsOff, aaiRegionsOnDemand, aaiRegionsPoll:
 	default:
@@ -71,6 +76,13 @@ func (s *aaiRegionSettings) validate(url string, wrong func(name, format string,
 			wrong("aai-region-secrets", "must be a folder, got %q", s.Secrets)
 		}
 	}
+	if s.Group == "" {
+		return
+	}
+	if len(listed(k.Brokers)) == 0 {
+		wrong("kafka-brokers", "is required with --aai-events-group")
+	}
+	k.validate(wrong)
 }
 
 // LogValue returns the settings.
@@ -78,6 +90,7 @@ func (s aaiRegionSettings) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("mode", s.Mode), slog.String("poll", s.Period.String()), slog.String("types", s.Types), slog.String("secrets", s.Secrets),
 		slog.Bool("insecure", s.Insecure), slog.Bool("onap-prefixes", s.Prefixes),
+		slog.String("events-group", s.Group),
 	)
 }
 
@@ -93,13 +106,38 @@ func (s *service) importRegions(cfg Config, db *secureStore, obs observability) 
 	if err != nil {
 		return err
 	}
+	events, err := set.events(cfg.SDC.Kafka, obs.log)
+	if err != nil {
+		return err
+	}
 	s.imports, err = aairegion.New(aairegion.Config{
 		Inventory: s.aai, Regions: regions{s.catalog, s.pool}, Lead: group.Run, Logger: obs.log,
 		Rules: aairegion.Rules{Types: listed(set.Types), Secrets: set.Secrets, Insecure: set.Insecure, Parse: cluster.Parse, Check: s.pool.Check},
-		All:   set.Mode == aaiRegionsPoll, Period: set.Period,
+		All:   set.Mode == aaiRegionsPoll, Period: set.Period, Events: events, Source: cfg.AAI.AppID,
 		Observe: func(r aairegion.Result) { obs.metrics.RegionImported(string(r)) },
 	})
 	return err
+}
+
+// events returns how the events of A&AI are received; nil if they are not.
+func (s *aaiRegionSettings) events(k kafkaSettings, log *slog.Logger) (func(context.Context, func(context.Context, []byte) error) error, error) {
+	if s.Group == "" {
+		return nil, nil
+	}
+	access, err := k.access(log)
+	if err != nil {
+		return nil, err
+	}
+	config := k.config(access)
+	config.Brokers, config.Group, config.ClientID, config.Topics = listed(k.Brokers), s.Group, "k8splugin", []string{aai.EventTopic}
+	return func(ctx context.Context, handle func(context.Context, []byte) error) error {
+		client, err := kafka.Open(config)
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		return client.Receive(ctx, func(ctx context.Context, m kafka.Message) error { return handle(ctx, m.Value) })
+	}, nil
 }
 
 // followRegions keeps the imported regions up to date.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	onapaai "github.com/multicloud-k8s/k8splugin/src/aai"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/simulator/broker"
 )
 
 // esr stores cloud regions in a simulator of A&AI.
@@ -23,9 +26,9 @@ type esr struct {
 	save func(c *Config) // makes a service use it
 }
 
-func startESR(t *testing.T) esr {
+func startESR(t *testing.T, publish func([]byte)) esr {
 	t.Helper()
-	a := newAAI(t)
+	a := newAAI(t, publish)
 	connection := a.connection()
 	return esr{a, func(c *Config) {
 		c.AAI = connection
@@ -85,7 +88,7 @@ func account(t *testing.T, namespace, name string) string {
 // API, and by ONAP's broker. The credentials are rotated, and the regions vanish.
 func TestRegionsFromInventory(t *testing.T) {
 	t.Parallel()
-	aai := startESR(t)
+	aai := startESR(t, nil)
 	s := startBareService(t, aai.save)
 	onap := caller{testService: s, ns: clustertest.Namespace(t)}
 	broker := caller{
@@ -186,4 +189,49 @@ func regionVanishes(t *testing.T, aai esr, broker caller, vnf string) {
 	s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+vnf, nil))
 	broker.ask("it is not used any longer", http.StatusNoContent, "DELETE /api/multicloud/v0/k8s_native", nil)
 	broker.ask("it is gone", http.StatusNotFound, "GET /api/multicloud/v1/k8s/native/registry", nil)
+}
+
+// TestEventsOfInventory has a region follow A&AI by its events alone: the next comparison
+// of all regions is an hour away.
+func TestEventsOfInventory(t *testing.T) {
+	t.Parallel()
+	const user, password, group = "k8splugin", "kafka-s3cret", "regions"
+	kafka, err := broker.Start(broker.Config{Secret: "own", User: user, Password: password, Group: group, Prefix: onapaai.EventTopic, Topics: []string{onapaai.EventTopic}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(kafka.Close)
+	aai := startESR(t, func(event []byte) {
+		if err := kafka.Send(t.Context(), onapaai.EventTopic, "AAI", event); err != nil {
+			t.Error(err)
+		}
+	})
+	jaas := filepath.Join(t.TempDir(), "jaas")
+	login := fmt.Sprintf("org.apache.kafka.common.security.scram.ScramLoginModule required username=%q password=%q;", user, password)
+	if err := os.WriteFile(jaas, []byte(login), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startBareService(t, aai.save, func(c *Config) {
+		c.AAIRegions.Group = group
+		c.SDC.Kafka = kafkaSettings{Brokers: strings.Join(kafka.Addresses(), ","), Security: "SASL_PLAINTEXT", JAASFile: jaas}
+	})
+	aai.region("edge", map[string]any{"user-name": "kubeconfig", "password": base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)), "system-type": "VIM"})
+	onap := caller{testService: &testService{t: t, url: s.url, client: http.DefaultClient, db: s.db, parts: s.parts}, header: []string{"Content-Type", "application/json"}}
+	onap.ask("the region is imported", http.StatusAccepted, "POST /api/multicloud/v1/k8s/edge/registry", "{}")
+	shown := func(text string) bool {
+		return strings.Contains(string(s.want(http.StatusOK, s.do("GET", "/v1/cloud_regions/edge", nil)).body), text)
+	}
+	// The group begins at the end of the topic, at a moment that only Kafka knows.
+	changes, version := 0, ""
+	until(t, "the region follows the events", func() bool {
+		if version != "" && shown(version) {
+			return true
+		}
+		changes++
+		aai.as("PATCH", "edge", map[string]any{"cloud-region-version": fmt.Sprint(changes)})
+		version = fmt.Sprintf("%q", aai.as("GET", "edge", nil)["resource-version"])
+		return false
+	})
+	aai.as("DELETE", "edge?resource-version="+strings.Trim(version, `"`), nil)
+	until(t, "the region is marked", func() bool { return shown(`"vanished_at"`) })
 }

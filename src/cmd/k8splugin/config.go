@@ -260,7 +260,7 @@ func (c *Config) validate() error {
 	}
 	c.AAI.validate(wrong)
 	c.SDC.validate(wrong)
-	c.AAIRegions.validate(c.AAI.URL, wrong)
+	c.AAIRegions.validate(c.AAI.URL, c.SDC.Kafka, wrong)
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
 }
 

@@ -53,7 +53,7 @@ func sdcFlags(flags *pflag.FlagSet) {
 	flags.String("sdc-user-file", "", "file with the user for SDC; like all files for SDC and Kafka, reloaded when it changes")
 	flags.String("sdc-password-file", "", "file with the password for SDC")
 	flags.String("sdc-ca-file", "", "CA certificates that SDC's certificate is verified with (default: those of the system)")
-	flags.String("kafka-brokers", "", "comma-separated host:port of Kafka's brokers (default: those that SDC names)")
+	flags.String("kafka-brokers", "", "comma-separated host:port of Kafka's brokers (default: those that SDC names; required for events of A&AI)")
 	flags.String("kafka-security", kafka.SASLPlaintext, "security of Kafka: "+strings.Join(kafka.Securities(), ", ")+"; SASL is SCRAM-SHA-512")
 	flags.String("kafka-user-file", "", "file with the user for Kafka")
 	flags.String("kafka-password-file", "", "file with the password for Kafka")
