@@ -28,6 +28,8 @@ type State struct {
 	Parked    map[string]string // reasons by path
 	Objects   aai.Written
 	Retry     time.Time // zero: after a change
+	Asked     time.Time // when Refresh was last called; zero: never
+	Pending   bool      // what Refresh has asked for has not been done yet
 }
 
 // record is what is stored of a subject.
@@ -43,6 +45,7 @@ type record struct {
 	Parked   map[string]string `json:"parked,omitempty"`
 	Retry    time.Time         `json:"retry,omitzero"`
 	Verified time.Time         `json:"verified,omitzero"` // when it was last compared with A&AI
+	Asked    time.Time         `json:"asked,omitzero"`    // the last request that was answered
 	Written  aai.Written       `json:"written,omitempty"`
 }
 
@@ -107,6 +110,7 @@ func (m mark) due(s Subject, now time.Time, every time.Duration) (due, verify bo
 func (r record) state(s Subject) State {
 	return State{
 		ID: r.ID, Condition: r.mark().of(s), Since: r.Since, Reason: r.Reason, Missing: r.Missing, Parked: r.Parked, Objects: r.Written, Retry: r.Retry,
+		Asked: r.Asked,
 	}
 }
 

@@ -167,7 +167,7 @@ func (k *Keeper) Gone(ctx context.Context, id string) bool {
 	}
 }
 
-// State returns what is known of a subject in A&AI. It returns nf.NotFound if A&AI has,
+// State returns what is known of a subject in A&AI, and of requests for it. It returns nf.NotFound if A&AI has,
 // and is to have, nothing of it.
 func (k *Keeper) State(ctx context.Context, id string) (State, error) {
 	s, err := k.cfg.Source.Subject(ctx, id)
@@ -176,17 +176,22 @@ func (k *Keeper) State(ctx context.Context, id string) (State, error) {
 		return State{}, err
 	}
 	r, err := k.records.Get(ctx, id)
-	if nf.KindOf(err) == nf.NotFound && exists {
-		return State{ID: id, Condition: nf.ListingDirty}, nil
-	}
-	if err != nil {
+	state := r.state(s)
+	switch {
+	case nf.KindOf(err) == nf.NotFound && exists:
+		state = State{ID: id, Condition: nf.ListingDirty}
+	case err != nil:
 		return State{}, err
 	}
-	return r.state(s), nil
+	asked, err := k.requests.Get(ctx, id)
+	if err == nil {
+		state.Asked, state.Pending = asked.At, true
+	}
+	return state, nf.IgnoreNotFound(err)
 }
 
 // States yields the state of each subject that has a record, by id. It includes subjects
-// that no longer exist, and reads no region.
+// that no longer exist, and reads no region. It does not know requests.
 func (k *Keeper) States(ctx context.Context) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
 		for r, err := range k.records.All(ctx, "") {

@@ -319,6 +319,9 @@ func (k *Keeper) write(ctx context.Context, j job) error {
 		if j.verify {
 			r.Verified = now
 		}
+		if j.asked != nil {
+			r.Asked = j.asked.At
+		}
 		r.conclude(subject, report, failure, now)
 		return nil
 	})

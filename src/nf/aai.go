@@ -66,6 +66,8 @@ type Listing struct {
 	Missing  []string          // paths of objects of others that it waits for
 	Rejected map[string]string // what A&AI said, by the path of an object
 	Objects  []string          // paths of those that A&AI has, or may have
+	Asked    time.Time         // when a comparison was last requested; zero: never
+	Pending  bool              // it has not been done yet
 }
 
 // ListingState is the relation between a subject and A&AI.

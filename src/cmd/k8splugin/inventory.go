@@ -153,6 +153,7 @@ func listingOf(s aaisync.State) nf.Listing {
 	return nf.Listing{
 		Subject: aaisource.SubjectOf(s.ID), State: s.Condition, Reason: s.Reason, Since: s.Since, Retry: s.Retry,
 		Missing: s.Missing, Rejected: s.Parked, Objects: slices.Sorted(maps.Keys(s.Objects)),
+		Asked: s.Asked, Pending: s.Pending,
 	}
 }
 

@@ -87,7 +87,7 @@ func (s *service) onapAPI(cfg Config, db *secureStore, obs observability, guarde
 		Records:       access.NewOfInstances[onap.RecordReader, onap.RecordWriter](guarded, records, records),
 		Subscriptions: access.NewOfInstances[onap.SubscriptionReader, onap.SubscriptionWriter](guarded, s.notifier, s.notifier),
 		Live:          access.NewLive(guarded, live{s.engine, opened(s.catalog, s.pool)}),
-		Regions:       guarded.Regions, Imports: guarded.Regions, Surveys: guarded.Regions, Instances: guarded.Instances, Operations: guarded.Operations,
+		Regions:       guarded.Regions, Imports: guarded.Regions, Surveys: guarded.Regions, Inventory: s.listings(guarded, access.NewNetworks(guarded, s.networks)), Instances: guarded.Instances, Operations: guarded.Operations,
 		NewID: newID, Checks: map[string]northbound.Check{"store": db.healthy, "operations": s.workers.Healthy},
 		Strict: cfg.ONAPErrors == "strict", Staging: staging(db.kv, cfg.MaxPackage), Wait: cfg.SyncWait, Trace: obs.traceparent, Logger: obs.log,
 	})

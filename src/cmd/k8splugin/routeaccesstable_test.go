@@ -300,7 +300,7 @@ func onapRouteAccess() map[string][]routeRule {
 		"POST " + heat:                   made(accesstest.New, nf.CreateInstance, stack),
 		"GET " + heat:                    list("?name={stack}"),
 		"GET " + heat + "/{instance}":    instance("", ""),
-		"POST " + heat + "/{instance}":   instance("", ""),
+		"POST " + heat + "/{instance}":   change(""),
 		"DELETE " + heat + "/{instance}": instance(nf.RemoveInstance, ""),
 
 		"GET " + vnf + "/config/{config}":                   instance("", ""),

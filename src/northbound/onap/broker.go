@@ -3,11 +3,15 @@ package onap
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
+
+// statusComplete is Heat's status of a stack that no operation changes.
+const statusComplete = "CREATE_COMPLETE"
 
 // stackLabel is the request label that holds the name of the Heat stack.
 const stackLabel = "stack-name"
@@ -72,6 +76,8 @@ type workloads struct {
 	vnfs       *vnfs
 	creator    *creator
 	terminator *terminator
+	inventory  Inventory // nil: the service does not write A&AI
+	clock      func() time.Time
 }
 
 func (ws workloads) routes(on route) {
@@ -167,7 +173,7 @@ func workloadStatus(in nf.Instance, op nf.Operation) string {
 	case deleteFailed:
 		return "DELETE_FAILED"
 	}
-	return "CREATE_COMPLETE"
+	return statusComplete
 }
 
 // of returns the workload of a request's path. The owner and the region
@@ -181,7 +187,8 @@ func (ws workloads) of(r *http.Request) (workload, error) {
 	if err != nil {
 		return workload{}, fail("Get Instance", err)
 	}
-	return workloadOf(v.id, workloadStatus(v.Instance, op)), nil
+	status, err := ws.refreshed(r.Context(), v.Instance, workloadStatus(v.Instance, op), op.Finished)
+	return workloadOf(v.id, status), err
 }
 
 // notFound sets the status of an error of kind nf.NotFound to 404 in both
@@ -199,16 +206,6 @@ func (ws workloads) get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return answer(w, http.StatusOK, found)
-}
-
-// refreshWorkload answers a request to update the network inventory. It accepts
-// the request without further action, because the inventory is notified of
-// every change.
-func (ws workloads) refresh(w http.ResponseWriter, r *http.Request) error {
-	if _, err := ws.of(r); err != nil {
-		return err
-	}
-	return done(w, http.StatusAccepted)
 }
 
 func (ws workloads) find(w http.ResponseWriter, r *http.Request) error {

@@ -29,7 +29,8 @@ type Config struct {
 	NewID         func() string      // ids of instances and health checks: lower-case letters and digits
 	Staging       northbound.Staging // stores uploaded archives
 
-	Imports Imports // default: cloud regions are not imported
+	Imports   Imports   // default: cloud regions are not imported
+	Inventory Inventory // default: A&AI is not written
 
 	Checks map[string]northbound.Check // checks behind GET /v1/healthcheck; default: none
 	Strict bool                        // statuses follow the kind of the error; default: the statuses of ONAP's releases
@@ -119,7 +120,7 @@ func newAPI(cfg Config) *API {
 			vnfs: vs, engine: cfg.Instances, runner: n, live: cfg.Live, records: cfg.Records, newID: cfg.NewID, clock: cfg.Clock,
 		},
 		subscriptions: subscriptions{vnfs: vs, store: cfg.Subscriptions, strict: cfg.Strict},
-		workloads:     workloads{vnfs: vs, creator: c, terminator: t},
+		workloads:     workloads{vnfs: vs, creator: c, terminator: t, inventory: cfg.Inventory, clock: cfg.Clock},
 		capacities:    capacities{cfg.Surveys},
 		registry:      registry{regions: cfg.Regions, imports: cfg.Imports},
 		checks:        checks{cfg.Checks, cfg.Logger},

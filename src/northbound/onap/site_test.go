@@ -140,6 +140,8 @@ type world struct {
 	server  http.Handler
 	uploads atomic.Int64
 	checks  map[string]northbound.Check
+	listing onap.Inventory // nil: A&AI is not written
+	now     time.Time
 	minting sync.Mutex
 	ids     int
 }
@@ -156,7 +158,7 @@ func newWorld(t *testing.T, strict bool) *world {
 // newWorldOn returns a world on a store, as it is.
 func newWorldOn(t *testing.T, strict bool, kv store.KV) *world {
 	t.Helper()
-	w := &world{engine: newEngine(), rights: rights{}, checks: map[string]northbound.Check{}, shelf: &packages{kept: map[string]nf.Package{}}}
+	w := &world{now: noon(9), engine: newEngine(), rights: rights{}, checks: map[string]northbound.Check{}, shelf: &packages{kept: map[string]nf.Package{}}}
 	w.live = &live{engine: w.engine, may: w.rights.May, gone: map[string]bool{}}
 	w.start(t, strict, kv)
 	return w
@@ -180,7 +182,8 @@ func (w *world) start(t *testing.T, strict bool, kv store.KV) {
 	w.kv, w.records = kv, w.bundles.InstanceRecords()
 	cfg := onap.Config{
 		Regions: newRegions(), Surveys: w, Instances: w, Operations: w.engine, Live: w.live,
-		NewID: newID, Staging: onap.InStore(kv), Checks: w.checks, Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
+		NewID: newID, Staging: onap.InStore(kv), Checks: w.checks, Strict: strict, Clock: func() time.Time { return w.now }, Wait: time.Minute,
+		Inventory: w.listing,
 	}
 	permit(w.rights.May).access(&cfg, w.bundles, nil)
 	api, err := onap.New(cfg)
