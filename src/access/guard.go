@@ -158,13 +158,14 @@ type Audits interface {
 	Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error]
 }
 
-// GuardedConfig holds what is guarded. All fields except Imports are required.
+// GuardedConfig holds what is guarded. All fields except the imports are required.
 type GuardedConfig struct {
 	Authorizer *Authorizer
 	Engine     Engine
 	Catalog    Catalog
 	Audits     Audits
-	Imports    RegionImports // nil: regions are not imported
+	Imports    RegionImports  // nil: regions are not imported
+	Packages   PackageImports // nil: packages are not imported
 }
 
 // Guarded gives access to the engine and the catalog with the permissions of the
@@ -195,7 +196,7 @@ func NewGuarded(cfg GuardedConfig) (*Guarded, error) {
 		cfg.Imports = noImports{cfg.Catalog}
 	}
 	g := &guard{authorizer: cfg.Authorizer, records: cfg.Engine}
-	packages := &Packages{guard: g, keeper: cfg.Catalog}
+	packages := &Packages{guard: g, keeper: cfg.Catalog, imports: cfg.Packages}
 	regions := &Regions{guard: g, packages: packages, keeper: cfg.Catalog, holds: cfg.Catalog, imports: cfg.Imports}
 	operations := &Operations{guard: g, engine: cfg.Engine, scoped: cfg.Engine}
 	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine, scoped: cfg.Engine}

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -90,4 +91,27 @@ func (rs *Regions) Deregister(ctx context.Context, id string) error {
 func (g *guard) allows(ctx context.Context, p nf.Permission, s nf.Scope) bool {
 	id, err := g.asker(ctx)
 	return err == nil && g.authorizer.Allow(ctx, id, p, s) == nil
+}
+
+// PackageImports finds packages in a catalog of designs.
+type PackageImports interface {
+	// Fetch passes the content of the package that an id names to into, with its source. It
+	// returns nf.NotFound if the catalog does not have it.
+	Fetch(ctx context.Context, id string, into func(ctx context.Context, source string, content io.Reader) error) error
+}
+
+// find uploads the package that a request names and usable has not found, into the
+// project of the request. It requires package:write there. Without it, or if there is no
+// such package, it returns said.
+func (ps *Packages) find(ctx context.Context, id, project string, said error) error {
+	as := nf.Package{ID: id, Project: nf.ProjectOf(project)}
+	if ps.imports == nil || !ps.guard.allows(ctx, nf.WritePackage, packageScope(as)) {
+		return said
+	}
+	err := ps.imports.Fetch(ctx, id, func(ctx context.Context, source string, content io.Reader) error {
+		as.Source = source
+		_, _, err := ps.Upload(ctx, as, content)
+		return err
+	})
+	return orAbsent(err, said)
 }

@@ -2,6 +2,8 @@ package access_test
 
 import (
 	"context"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
@@ -85,5 +87,49 @@ func TestNoImports(t *testing.T) {
 	}
 	if _, err := h.Regions.Use(ctx, "o", "none"); nf.KindOf(err) != nf.NotFound {
 		t.Errorf("nothing is imported: %v", err)
+	}
+}
+
+// designs has every package.
+type designs struct{ asked int }
+
+// Fetch implements access.PackageImports.
+func (d *designs) Fetch(ctx context.Context, id string, into func(context.Context, string, io.Reader) error) error {
+	d.asked++
+	if id == "none" {
+		return nf.E(nf.NotFound, "fetch", "the package", nil)
+	}
+	return into(ctx, "the catalog", strings.NewReader("content"))
+}
+
+// TestGuardedPackageImports has every identity create an instance of a package that only
+// a catalog of designs has. The catalog is asked only for those that may upload it.
+func TestGuardedPackageImports(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	authorizer, err := access.NewAuthorizer(h.rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := &designs{}
+	guarded, err := access.NewGuarded(access.GuardedConfig{Authorizer: authorizer, Engine: h.world, Catalog: h.world, Audits: h.world, Packages: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope := nf.Scope{Project: accesstest.ProjectA, Region: accesstest.East}
+	tried := map[bool]int{}
+	for _, who := range accesstest.People() {
+		may := accesstest.May(who, nf.CreateInstance, scope) && accesstest.May(who, nf.ReadRegion, scope) && accesstest.May(who, nf.WritePackage, nf.Scope{Project: accesstest.ProjectA})
+		for _, id := range []string{"none", "new"} {
+			from.asked = 0
+			_, err := guarded.Instances.Instantiate(h.as(t, who), nf.InstantiateRequest{Project: accesstest.ProjectA, Region: accesstest.East, Namespace: "ns", Spec: nf.Spec{Package: id}})
+			if asked := from.asked > 0; asked != may || (err == nil) != (may && id == "new") {
+				t.Errorf("%s creates an instance of %s: %v; the catalog is asked %d times", who, id, err, from.asked)
+			}
+		}
+		tried[may]++
+	}
+	if tried[true] == 0 || tried[false] == 0 {
+		t.Errorf("only %v were tried", tried)
 	}
 }

@@ -80,6 +80,9 @@ func (is *Instances) target(ctx context.Context, req nf.InstantiateRequest, p nf
 	}
 	if err == nil {
 		err = is.packages.usable(ctx, req.Package)
+		if nf.KindOf(err) == nf.NotFound && is.guard.allows(ctx, p, newScope(req)) {
+			err = is.packages.find(ctx, req.Package, req.Project, err)
+		}
 	}
 	if err != nil && nf.KindOf(err) != nf.NotFound {
 		return err

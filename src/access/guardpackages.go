@@ -11,8 +11,9 @@ import (
 // Packages gives access to packages with the permissions of the identity in the
 // context.
 type Packages struct {
-	guard  *guard
-	keeper PackageKeeper
+	guard   *guard
+	keeper  PackageKeeper
+	imports PackageImports // nil: packages are uploaded
 }
 
 var _ PackageKeeper = (*Packages)(nil)

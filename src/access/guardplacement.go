@@ -46,6 +46,9 @@ func (is *Instances) placeable(ctx context.Context, req nf.InstantiateRequest, p
 	if err != nil {
 		return err
 	}
+	if may && absent != nil {
+		absent = is.packages.find(ctx, req.Package, req.Project, absent)
+	}
 	if may {
 		nf.TrailOf(ctx).Ask(p, newScope(req), req.Package)
 		return absent

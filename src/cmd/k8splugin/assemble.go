@@ -163,7 +163,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	}
 	s.tls = rules.tls
 	guarded, err := access.NewGuarded(access.GuardedConfig{
-		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit, Imports: s.regionImports(),
+		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit, Imports: s.regionImports(), Packages: designs{s},
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/chartsource"
@@ -49,4 +50,33 @@ func (c chartSources) fromSDC(ctx context.Context, ref native.SDCRef, into func(
 		return "", err
 	}
 	return chart.URL, c.sdc.Download(ctx, chart, into)
+}
+
+// designs are the packages that requests name by the UUID of a service or resource of
+// SDC.
+type designs struct{ of *service }
+
+var (
+	_ access.PackageImports = designs{}
+
+	uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+)
+
+// Fetch implements access.PackageImports.
+func (d designs) Fetch(ctx context.Context, id string, into func(context.Context, string, io.Reader) error) error {
+	absent := nf.E(nf.NotFound, "fetch", "package "+id, nil)
+	if d.of.sdc.client == nil || !uuidForm.MatchString(id) {
+		return absent
+	}
+	chart, err := d.of.sdc.client.Chart(ctx, sdc.ChartRef{Service: id})
+	if nf.KindOf(err) == nf.NotFound {
+		chart, err = d.of.sdc.client.Chart(ctx, sdc.ChartRef{Resource: id})
+	}
+	if nf.KindOf(err) == nf.Invalid {
+		return nf.E(nf.Invalid, "use", "csar_id "+id, nf.Violations{{Field: "csar_id", Message: "has several charts in SDC; upload one of them as a package, with source.sdc"}})
+	}
+	if err != nil {
+		return err
+	}
+	return d.of.sdc.client.Download(ctx, chart, func(ctx context.Context, content io.Reader) error { return into(ctx, chart.URL, content) })
 }

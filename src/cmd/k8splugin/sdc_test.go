@@ -234,35 +234,6 @@ func TestSDCOnDemand(t *testing.T) {
 	}
 }
 
-// TestSDCPackages creates packages of charts that SDC has.
-func TestSDCPackages(t *testing.T) {
-	t.Parallel()
-	d := newDesigner(t, sdcOnDemand)
-	for name, chart := range map[string][]byte{"vfw": designedChart("one"), "bad": []byte("no archive")} {
-		if _, err := d.Put(designed(name, chart)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	create := func(of map[string]any) answer {
-		return d.do("POST", "/v1/packages", map[string]any{"source": map[string]any{"sdc": of}})
-	}
-	made := d.want(http.StatusCreated, create(map[string]any{"service_uuid": "vfw-service", "resource_instance": "vf 0"}))
-	d.has("the package is the chart", made, "name", any("fw"))
-	d.has("and says where it is from", made, "source", any("/sdc/v1/catalog/services/vfw-service/resourceInstances/vf0/artifacts/vfw-chart"))
-	d.want(http.StatusNotFound, create(map[string]any{"service_uuid": "other"}))
-	d.want(http.StatusNotFound, create(map[string]any{"service_uuid": "vfw-service", "artifact": "other.tgz"}))
-	d.want(http.StatusBadRequest, create(map[string]any{"service_uuid": "bad-service"}))
-	d.Script(simulator.Fault{Path: "vfw-chart", Damage: true}, simulator.Fault{Path: "vfw-chart", Redirect: "http://169.254.169.254"}, simulator.Fault{Path: "vfw-chart", Longer: 8 << 20})
-	for _, status := range []int{http.StatusBadGateway, http.StatusBadGateway, http.StatusRequestEntityTooLarge} {
-		d.want(status, create(map[string]any{"service_uuid": "vfw-service"}))
-	}
-	if all := d.do("GET", "/v1/packages", nil); len(all.field(t, "packages").([]any)) != 1 {
-		t.Errorf("nothing is stored of what is wrong: %s", all.body)
-	}
-	off := startBareService(t)
-	off.want(http.StatusUnprocessableEntity, off.do("POST", "/v1/packages", map[string]any{"source": map[string]any{"sdc": map[string]any{"service_uuid": "vfw-service"}}}))
-}
-
 // TestSDCHostile distributes charts that are wrong or hostile. Nothing is stored.
 func TestSDCHostile(t *testing.T) {
 	t.Parallel()
