@@ -185,7 +185,12 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) ([]
 		c.fail(ctx, ticket, err)
 		return nil, fmt.Errorf("cannot read the response of A&AI to %s %s: %w", method, path, err)
 	}
-	c.breaker.Responded()
+	switch resp.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout: // of what is before A&AI
+		c.fail(ctx, ticket, newResponseError(method, path, resp.StatusCode, nil))
+	default:
+		c.breaker.Responded()
+	}
 	if len(data) > maxResponse {
 		return nil, fmt.Errorf("cannot read the response of A&AI to %s %s: it has more than %d bytes", method, path, maxResponse)
 	}

@@ -172,6 +172,31 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
+// TestBreakerCountsProxies sends requests to a proxy whose A&AI does not respond.
+func TestBreakerCountsProxies(t *testing.T) {
+	t.Parallel()
+	for status, wanted := range map[int]int{502: failures, 503: failures, 504: failures, 500: 20, 409: 20} {
+		sent := 0
+		cfg := complete()
+		cfg.Transport = transport(func(*http.Request) (*http.Response, error) {
+			sent++
+			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+		})
+		c, err := NewClient(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if _, err := c.get(t.Context(), "/x"); err == nil {
+				t.Fatalf("status %d is an error", status)
+			}
+		}
+		if sent != wanted {
+			t.Errorf("status %d: %d requests were sent, want %d", status, sent, wanted)
+		}
+	}
+}
+
 // TestRate sends more requests than the rate permits.
 func TestRate(t *testing.T) {
 	t.Parallel()
