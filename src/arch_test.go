@@ -126,7 +126,7 @@ var floors = map[string]floor{
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
 	"cmd/artifacts":     {nil, "what a site is built from is made without the service"},
 	"cmd/chaos":         {[]string{"cmd/sandbox/bare", "cluster/clustertest/adversary", "simulator/aai"}, "what is killed is killed, and looked at, from outside"},
-	"cmd/bench":         {[]string{"cmd/sandbox/bare"}, "what is measured is measured from outside"},
+	"cmd/bench":         {[]string{"cmd/sandbox/bare", "simulator/aai"}, "what is measured is measured from outside"},
 	"cmd/sandbox/bare":  {nil, "what checks the service looks with other eyes than the service's"},
 	"cmd/sandbox":       {nil, "the sandbox serves the tests of everything, so it leans on nothing"},
 }

@@ -56,10 +56,11 @@ type options struct {
 	load      load
 	instances numbers // of the scenario many
 	stored    numbers // instances
+	outage    time.Duration
 }
 
 func (o *options) declare(flags *flag.FlagSet) {
-	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), networks (instances with and without them), stored (instances that exist), or regions (some with faults)")
+	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), inventory (instances that A&AI gets), networks (instances with and without them), stored (instances that exist), or regions (some with faults)")
 	flags.StringVar(&o.out, "out", "docs/benchmarks.md", "report of the scenario objects; other scenarios append their names")
 	flags.StringVar(&o.binary, "binary", "bin/k8splugin", "program of the service")
 	flags.StringVar(&o.helm, "helm", "bin/helm", "Helm's program")
@@ -74,6 +75,7 @@ func (o *options) declare(flags *flag.FlagSet) {
 	flags.IntVar(&o.load.regions, "regions", 100, "number of regions of the scenarios many and regions")
 	flags.IntVar(&o.load.clients, "clients", 32, "concurrent clients of the scenarios many and stored")
 	o.stored = numbers{100, 10_000}
+	flags.DurationVar(&o.outage, "outage", 10*time.Minute, "how long A&AI does not respond after the last instance of the scenario inventory")
 	flags.Var(&o.stored, "stored", "numbers of stored instances of the scenario stored, in ascending order")
 }
 
@@ -116,6 +118,8 @@ func run(ctx context.Context, args []string) error {
 		return b.stored(ctx, o.report("stored"), o.stored, o.load.clients)
 	case "regions":
 		return b.regions(ctx, o.report("regions"), o.load)
+	case "inventory":
+		return b.inventory(ctx, o.report("inventory"), o)
 	}
 	kubeconfig, bin := os.Getenv("K8SPLUGIN_SANDBOX"), os.Getenv("K8SPLUGIN_SANDBOX_BIN")
 	if kubeconfig == "" || bin == "" {

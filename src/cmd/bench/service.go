@@ -19,6 +19,7 @@ import (
 // database.
 type service struct {
 	binary string
+	flags  []string
 	cmd    *exec.Cmd
 	data   string
 	url    string
@@ -43,14 +44,14 @@ func startService(ctx context.Context, binary, kubeconfig string) (*service, err
 	return s, nil
 }
 
-// newService starts a service with an empty database.
-func newService(ctx context.Context, binary string) (*service, error) {
+// newService starts a service with an empty database, and with additional flags.
+func newService(ctx context.Context, binary string, flags ...string) (*service, error) {
 	data, err := os.MkdirTemp("", "bench-service-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a data folder: %w", err)
 	}
 	const clients = 64 // at most; each keeps its connection
-	s := &service{binary: binary, data: data, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}}
+	s := &service{binary: binary, flags: flags, data: data, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}}
 	if _, err := s.start(ctx); err != nil {
 		s.stop()
 		return nil, err
@@ -70,7 +71,8 @@ func (s *service) start(ctx context.Context) (time.Duration, error) {
 	}
 	defer func() { _ = logs.Close() }() // the process has its own descriptor
 	s.url = "http://" + address
-	s.cmd = exec.CommandContext(ctx, s.binary, "serve", "--listen", address, "--data", filepath.Join(s.data, "db"), "--log-level", "warn")
+	args := append([]string{"serve", "--listen", address, "--data", filepath.Join(s.data, "db"), "--log-level", "warn"}, s.flags...)
+	s.cmd = exec.CommandContext(ctx, s.binary, args...)
 	s.cmd.Stderr = logs
 	began := time.Now()
 	if err := s.cmd.Start(); err != nil {
