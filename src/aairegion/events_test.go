@@ -54,7 +54,7 @@ func TestEvents(t *testing.T) {
 		{"a new region that no request names", false, func(w *world) { w.region("k8s", "r2", firstToken) }, "[]", firstToken, 0},
 		{"a new region, if all are imported", true, func(w *world) {
 			w.as("PUT", regionPath+"k8s/r2", fmt.Sprintf(`{"cloud-type":"k8s","esr-system-info-list":{"esr-system-info":[{"esr-system-info-id":"1","user-name":"kubeconfig","password":%q,"system-type":"VIM","service-url":%q}]}}`, firstToken, server))
-		}, "[imported]", firstToken, 4},
+		}, "[imported]", firstToken, 5},
 		{"a region of another owner with the same id", true, func(w *world) { w.region("other", "r1", secondToken) }, "[]", firstToken, 0},
 		{"a region that is no cluster", true, func(w *world) { w.as("PUT", regionPath+"k8s/vm", `{"cloud-type":"openstack"}`) }, "[]", firstToken, 2},
 		{"a removed region", false, func(w *world) { w.remove("r1") }, "[vanished]", firstToken, 2},

@@ -24,6 +24,8 @@ type Inventory interface {
 	// CloudRegions returns the cloud regions with an id, or all if it is empty, without
 	// their systems.
 	CloudRegions(ctx context.Context, id string) ([]aai.CloudRegion, error)
+	// OnlyTenant returns the id of the tenant of a cloud region, if it has exactly one.
+	OnlyTenant(ctx context.Context, owner, id string) (string, error)
 }
 
 var _ Inventory = (*aai.Client)(nil)
@@ -217,8 +219,15 @@ func (i *Importer) enlist(ctx context.Context, id string, found Credentials, sou
 	if len(nf.CheckNamespace("", namespace)) > 0 {
 		namespace = ""
 	}
+	tenant, err := i.cfg.Inventory.OnlyTenant(ctx, source.Owner, id)
+	if err != nil {
+		return nf.Region{}, err
+	}
+	if len(nf.CheckAAIName("", tenant)) > 0 {
+		tenant = ""
+	}
 	made, err := i.cfg.Regions.Enlist(ctx, nf.Region{
-		ID: id, Owner: source.Owner, Origin: nf.OriginAAI, Access: found.Access, AAI: &source, DefaultNamespace: namespace,
+		ID: id, Owner: source.Owner, Origin: nf.OriginAAI, Access: found.Access, AAI: &source, DefaultNamespace: namespace, AAITenant: tenant,
 	})
 	if nf.KindOf(err) == nf.Exists { // another request has registered it
 		return i.cfg.Regions.Region(ctx, id)

@@ -29,10 +29,10 @@ func TestOnDemand(t *testing.T) {
 			token             string
 			requests          int
 		}{
-			{"a region of any owner", "", "r1", 0, firstToken, 3},
+			{"a region of any owner", "", "r1", 0, firstToken, 4},
 			{"it is registered now", "other", "r1", 0, firstToken, 0},
 			{"two owners", "", "twice", nf.Conflict, "", 1},
-			{"one of them", "b", "twice", 0, secondToken, 2},
+			{"one of them", "b", "twice", 0, secondToken, 3},
 			{"no region", "", "none", nf.NotFound, "", 1},
 			{"nor a moment later", "", "none", nf.NotFound, "", 0},
 			{"another cloud", "openstack", "vm", nf.NotFound, "", 2},
@@ -230,8 +230,8 @@ func TestPollAll(t *testing.T) {
 		if len(w.regions.known) != 1 || w.get("r1").AAI == nil {
 			t.Errorf("the regions are %v", w.regions.known)
 		}
-		if n := len(w.simulator.Journal()); n != 3 {
-			t.Errorf("%d requests of three replicas, want 3", n)
+		if n := len(w.simulator.Journal()); n != 4 {
+			t.Errorf("%d requests of three replicas, want 4", n)
 		}
 	})
 }
@@ -243,5 +243,31 @@ func TestConfig(t *testing.T) {
 	}
 	if got := len(aairegion.Results()); got != 5 {
 		t.Errorf("%d results", got)
+	}
+}
+
+// TestTenant checks which tenant an imported region gets.
+func TestTenant(t *testing.T) {
+	for _, tc := range []struct {
+		reason  string
+		tenants []string
+		want    string
+	}{
+		{"no tenant", nil, ""},
+		{"the only tenant", []string{"t1"}, "t1"},
+		{"the service cannot choose", []string{"t1", "t2"}, ""},
+	} {
+		t.Run(tc.reason, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.region("k8s", "r1", firstToken)
+				for _, tenant := range tc.tenants {
+					w.as("PUT", regionPath+"k8s/r1/tenants/tenant/"+tenant, `{"tenant-name":"x"}`)
+				}
+				got, err := w.importer(nil).Find(w.Context(), "k8s", "r1")
+				if err != nil || got.AAITenant != tc.want {
+					t.Errorf("the tenant is %q, %v; want %q", got.AAITenant, err, tc.want)
+				}
+			})
+		})
 	}
 }
