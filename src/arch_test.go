@@ -120,6 +120,7 @@ var floors = map[string]floor{
 	"simulator/aai":    {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/istiod": {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/broker": {nil, "simulated peers send messages in one way"},
+	"simulator/oof":    {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/sdc":    {[]string{"simulator/broker", "simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
