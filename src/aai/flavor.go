@@ -11,15 +11,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 const (
 	mebibyte = 1 << 20
 	gibibyte = 1 << 30
 
-	featurePrefix = "feature.node.kubernetes.io/" // of the labels that Node Feature Discovery sets
+	featurePrefix = nf.FeaturePrefix
 	cpuidPrefix   = featurePrefix + "cpu-cpuid."
 	pciPrefix     = featurePrefix + "pci-"
+
+	multithreading = featurePrefix + "cpu-hardware_multithreading"
 )
 
 // Node is a node of a cloud region that pods can be scheduled to.
@@ -63,6 +67,65 @@ func ClassesOf(nodes []Node) []NodeClass {
 	return slices.SortedFunc(maps.Values(classes), func(a, b NodeClass) int { return cmp.Compare(a.ID, b.ID) })
 }
 
+// NodesOf returns the usable nodes of a region.
+func NodesOf(rooms []nf.NodeRoom) []Node {
+	out := make([]Node, len(rooms))
+	for i, room := range rooms {
+		n := Node{
+			Labels: make(map[string]string, len(room.Features)), HugePages: map[string]int64{},
+			CPUs: room.Total[nf.CPUResource] / 1000, Memory: room.Total["memory"], Storage: room.Total["ephemeral-storage"],
+		}
+		for name, value := range room.Features {
+			n.Labels[nf.FeaturePrefix+name] = value
+		}
+		for name, bytes := range room.Total {
+			if size, is := strings.CutPrefix(name, "hugepages-"); is {
+				n.HugePages[size] = bytes
+			}
+		}
+		out[i] = n
+	}
+	return out
+}
+
+// FlavorLabels returns the labels that give nodes the features of a class: one set for
+// each combination that a node of the class has. A class whose features are not labels has
+// one empty set. If no node is of the class, found is false.
+func FlavorLabels(nodes []Node, class string) (sets []map[string]string, found bool) {
+	for _, n := range nodes {
+		if classID(n.features()) != class {
+			continue
+		}
+		set := map[string]string{}
+		for label, value := range n.Labels {
+			if value == "true" && isFeature(label) {
+				set[label] = value
+			}
+		}
+		if !slices.ContainsFunc(sets, func(other map[string]string) bool { return maps.Equal(other, set) }) {
+			sets = append(sets, set)
+		}
+	}
+	slices.SortFunc(sets, func(a, b map[string]string) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) // maps are printed in the order of their keys
+	return sets, len(sets) > 0
+}
+
+// isFeature reports whether a label is one that Node.features reads.
+func isFeature(label string) bool {
+	if label == multithreading || strings.HasPrefix(label, cpuidPrefix) {
+		return true
+	}
+	_, is := vendorOf(label)
+	return is
+}
+
+// vendorOf returns the vendor of the PCI devices that a label is about.
+func vendorOf(label string) (string, bool) {
+	name, isPCI := strings.CutPrefix(strings.TrimSuffix(label, ".present"), pciPrefix)
+	_, vendor, found := strings.Cut(name, "_")
+	return vendor, isPCI && found
+}
+
 // classID returns the id of the class of nodes with features.
 func classID(features []Feature) string {
 	sum := sha256.Sum256(fmt.Append(nil, features)) // maps are printed in the order of their keys
@@ -78,7 +141,7 @@ func (n Node) features() []Feature {
 			out = append(out, Feature{"hugePages", "generic", map[string]string{"memoryPageSize": quantity(megabytes, "MB")}})
 		}
 	}
-	if n.Labels[featurePrefix+"cpu-hardware_multithreading"] == "true" {
+	if n.Labels[multithreading] == "true" {
 		out = append(out, Feature{"cpuTopology", "generic", map[string]string{"numCpuThreads": quantity("2", "")}})
 	}
 	var extensions []string
@@ -86,8 +149,7 @@ func (n Node) features() []Feature {
 		if name, found := strings.CutPrefix(label, cpuidPrefix); found && n.Labels[label] == "true" {
 			extensions = append(extensions, name)
 		}
-		name, isPCI := strings.CutPrefix(strings.TrimSuffix(label, ".present"), pciPrefix)
-		if _, vendor, found := strings.Cut(name, "_"); isPCI && found && n.Labels[label] == "true" {
+		if vendor, found := vendorOf(label); found && n.Labels[label] == "true" {
 			out = append(out, Feature{"pciePassthrough", "generic", map[string]string{"pciVendorId": quantity(vendor, "")}})
 		}
 	}
