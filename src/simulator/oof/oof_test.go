@@ -175,7 +175,8 @@ func TestScore(t *testing.T) {
 	if diff := cmp.Diff(form, string(directives)); diff != "" {
 		t.Errorf("oof_directives differ (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]map[string]any{{"vgw_flavor": "both"}, {"vdns_flavor": "plain", "oam": "direct"}}, got.Parameters()); diff != "" {
+	values := []map[string]any{{"vgw_flavor": "both", "vdns_flavor": "plain", "oam": "direct", "directives": got.Directives().Directives}}
+	if diff := cmp.Diff(values, got.Parameters()); diff != "" {
 		t.Errorf("oof_parameters differ (-want +got):\n%s", diff)
 	}
 	w.wantNoViolations("scores")

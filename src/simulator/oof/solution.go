@@ -73,18 +73,18 @@ func (s Solution) Directives() Directives {
 	return out
 }
 
-// Parameters returns the oof_parameters of the service's own API: for each VDU, the
-// values of the parameters that its directives set.
+// Parameters returns the oof_parameters of the service's own API: one set of values, which
+// has the directives, and the parameters of a template that they set.
 func (s Solution) Parameters() []map[string]any {
-	out := []map[string]any{}
-	for _, vdu := range s.Directives().Directives {
-		values := map[string]any{}
+	all := s.Directives().Directives
+	values := map[string]any{}
+	for _, vdu := range all {
 		for _, d := range vdu.Directives {
 			for _, p := range d.Attributes {
 				values[p.Name] = p.Value
 			}
 		}
-		out = append(out, values)
 	}
-	return out
+	values["directives"] = all
+	return []map[string]any{values}
 }
