@@ -125,7 +125,7 @@ func join(path string, segments ...string) string {
 // parentOf returns the path of the object that contains another one, and "" for a
 // root.
 func parentOf(path string) string {
-	for _, containers := range []string{"/k8s-resources/", "/vservers/", "/tenants/"} {
+	for _, containers := range []string{"/k8s-resources/", "/vservers/", "/tenants/", "/flavors/"} {
 		if i := strings.LastIndex(path, containers); i >= 0 {
 			return path[:i]
 		}

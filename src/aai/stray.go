@@ -9,10 +9,13 @@ import (
 type collection struct{ path, element, key string }
 
 // Strays returns the objects of the service in a tenant that known does not name: left
-// by a record that was lost, or by a store that was restored. Write deletes them, if
-// nothing is wanted. Known is called after A&AI has been read, so that it knows of the
-// objects that are created meanwhile.
+// by a record that was lost, or by a store that was restored. Without a tenant, they are
+// the flavors of the region. Write deletes them, if nothing is wanted. Known is called
+// after A&AI has been read, so that it knows of the objects that are created meanwhile.
 func (w *Writer) Strays(ctx context.Context, p Place, known func(path string) bool) (Written, error) {
+	if p.Tenant == "" {
+		return w.strays(ctx, known, collection{p.RegionPath() + "/flavors", "flavor", "flavor-id"})
+	}
 	return w.strays(ctx, known, collection{p.TenantPath() + "/k8s-resources", "k8s-resource", "id"}, collection{p.TenantPath() + "/vservers", "vserver", "vserver-id"})
 }
 

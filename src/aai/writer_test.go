@@ -1,6 +1,8 @@
 package aai_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -165,9 +167,22 @@ func TestFlavors(t *testing.T) {
 	if diff := cmp.Diff([]string{"GET 0 200", "POST 2 201"}, v.requests()); diff != "" {
 		t.Errorf("a smaller node changes the flavor and one attribute (-want +got):\n%s", diff)
 	}
-	v.write(docs[:1], r.Written, false)
+	r = v.write(docs[:1], r.Written, false)
+	lost := slices.Sorted(maps.Keys(r.Written))
+	region := aai.Place{Owner: "k8s", Region: "r1"}
+	v.as("PUT", regionPath+"/flavors/flavor/f", `{"flavor-name":"f","flavor-selflink":"x","data-owner":"other"}`)
+	strays, err := v.writer.Strays(t.Context(), region, func(string) bool { return false })
+	if diff := cmp.Diff(lost, slices.Sorted(maps.Keys(strays))); diff != "" || err != nil {
+		t.Errorf("the flavors of a lost record are strays, those of others are not: %v (-want +got):\n%s", err, diff)
+	}
 	v.write(nil, r.Written, false)
+	v.delete(regionPath + "/flavors/flavor/f")
 	if v.read(regionPath+"/flavors") != nil {
 		t.Error("flavors remain, which block the deletion of the region")
+	}
+	region.Region = "r9"
+	r, err = v.writer.Write(t.Context(), scheme.Flavors(region, aai.ClassesOf(nodes())), nil, false)
+	if diff := cmp.Diff([]string{region.RegionPath()}, r.Missing); diff != "" || err != nil {
+		t.Errorf("flavors wait for their region: %v (-want +got):\n%s", err, diff)
 	}
 }
