@@ -22,7 +22,7 @@ const (
 	maxLabels = 20 // of one object
 )
 
-// Scheme determines the documents of the service's instances and networks.
+// Scheme determines the documents of the service's instances, networks and nodes.
 type Scheme struct {
 	Owner string // data-owner of all objects; another one for each service that writes to one A&AI
 	URL   string // of the service, without a slash at the end

@@ -21,6 +21,7 @@ import (
 const (
 	instancePrefix = "instances/" // of the ids of subjects
 	networkPrefix  = "networks/"
+	regionPrefix   = "regions/"
 )
 
 // InstanceID returns the id of the subject of an instance.
@@ -29,8 +30,14 @@ func InstanceID(instance string) string { return instancePrefix + instance }
 // NetworkID returns the id of the subject of a network.
 func NetworkID(network string) string { return networkPrefix + network }
 
-// SubjectOf returns the instance or the network of a subject's id.
+// RegionID returns the id of the subject of a cloud region.
+func RegionID(region string) string { return regionPrefix + region }
+
+// SubjectOf returns the instance, the network or the cloud region of a subject's id.
 func SubjectOf(id string) nf.Subject {
+	if region, ok := strings.CutPrefix(id, regionPrefix); ok {
+		return nf.Subject{Kind: nf.RegionSubject, ID: region}
+	}
 	if network, ok := strings.CutPrefix(id, networkPrefix); ok {
 		return nf.Subject{Kind: nf.NetworkSubject, ID: network}
 	}
@@ -42,6 +49,7 @@ type Instances interface {
 	Instances(ctx context.Context) ([]nf.Instance, error)
 	Instance(ctx context.Context, id string) (nf.Instance, error)
 	Region(ctx context.Context, id string) (nf.Region, error)
+	Regions(ctx context.Context) ([]nf.Region, error)
 }
 
 // Networks has the service's networks.
@@ -56,6 +64,9 @@ type Regions interface {
 	// Objects returns those objects of an instance that exist.
 	Objects(ctx context.Context, in nf.Instance, refs []nf.Ref) ([]map[string]any, error)
 	Pods(ctx context.Context, instance string) ([]nf.Pod, error)
+
+	// Capabilities returns what a region offers; an answer may be half a minute old.
+	Capabilities(ctx context.Context, region string) (nf.RegionCapabilities, error)
 
 	// Census yields a mark of each object of a kind in a region that belongs to an
 	// instance, then one that is Synced, and then one for each change.
@@ -76,6 +87,7 @@ type Written struct {
 	Resources bool // a k8s-resource for each object and pod
 	Servers   bool // a vserver for each pod, with its addresses
 	Networks  bool // an l3-network for each network
+	Flavors   bool // a flavor for each class of the nodes of each cloud region
 }
 
 // Config configures a Source. Instances, Networks and Regions are required.
@@ -126,8 +138,8 @@ func (s *Source) Subjects(ctx context.Context) iter.Seq2[aaisync.Subject, error]
 			return err == nil && !isSubject || yield(subject, err) && err == nil
 		}
 		regions := cached{}
-		if s.allInstances(ctx, regions, give) {
-			s.allNetworks(ctx, regions, give)
+		if s.allInstances(ctx, regions, give) && s.allNetworks(ctx, regions, give) {
+			s.allRegions(ctx, give)
 		}
 	}
 }
@@ -157,19 +169,19 @@ func (s *Source) allInstances(ctx context.Context, regions cached, give giver) b
 	return true
 }
 
-func (s *Source) allNetworks(ctx context.Context, regions cached, give giver) {
+func (s *Source) allNetworks(ctx context.Context, regions cached, give giver) bool {
 	if !s.cfg.Written.Networks {
-		return
+		return true
 	}
 	for n, err := range s.cfg.Networks.From(ctx, nf.Cursor{}) {
 		if err != nil {
-			give(aaisync.Subject{}, false, err)
-			return
+			return give(aaisync.Subject{}, false, err)
 		}
 		if !give(s.network(ctx, n, regions)) {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 func (s *Source) writesInstances() bool { return s.cfg.Written.Resources || s.cfg.Written.Servers }
@@ -194,6 +206,12 @@ func (s *Source) subject(ctx context.Context, id string) (out aaisync.Subject, d
 			out, isSubject, err = s.network(ctx, n, cached{})
 		}
 		docs = func() ([]aai.Document, error) { return s.networkDocuments(n, out.Place) }
+	case of.Kind == nf.RegionSubject && s.cfg.Written.Flavors:
+		var r nf.Region
+		if r, err = s.cfg.Instances.Region(ctx, of.ID); err == nil {
+			out, isSubject = s.nodes(r)
+		}
+		docs = func() ([]aai.Document, error) { return s.flavors(ctx, out.Place) }
 	case of.Kind == nf.InstanceSubject && s.writesInstances():
 		var in nf.Instance
 		if in, err = s.cfg.Instances.Instance(ctx, of.ID); err == nil {

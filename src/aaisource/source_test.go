@@ -28,6 +28,7 @@ type world struct {
 
 	mu       sync.Mutex
 	region   nf.Region
+	offers   nf.RegionCapabilities
 	pods     []nf.Pod
 	objects  []map[string]any
 	marks    chan aaisource.Mark // of pods, after the first list
@@ -70,6 +71,12 @@ func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
 		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
 	}
 	return w.region, nil
+}
+
+func (w *world) Regions(context.Context) ([]nf.Region, error) { return []nf.Region{w.region}, nil }
+
+func (w *world) Capabilities(context.Context, string) (nf.RegionCapabilities, error) {
+	return w.offers, w.refuses["nodes"]
 }
 
 func (w *world) Objects(context.Context, nf.Instance, []nf.Ref) ([]map[string]any, error) {
@@ -182,6 +189,8 @@ func TestSubjects(t *testing.T) {
 		"module":      {"so does another module", func(w *world) { w.in.AAI.Module = "M2" }, all(), both, true},
 		"moved":       {"so does another tenant of the region", func(w *world) { w.region.AAITenant = "t2" }, all(), both, true},
 		"creating":    {"a network that is not there yet is no subject", func(w *world) { w.net.State = nf.SharedCreating }, all(), both[:1], false},
+		"flavors":     {"a region's nodes are a subject", func(*world) {}, aaisource.Written{Flavors: true}, []string{"regions/east"}, false},
+		"no access":   {"nodes of a region without access are unknown", func(w *world) { w.region.AAI = &nf.AAISource{Reason: "none"}; w.region.Access = nf.Access{} }, aaisource.Written{Flavors: true}, nil, false},
 		"removed":     {"a region that is gone has no tenant", func(w *world) { w.region.ID = "west" }, all(), nil, false},
 	}
 	before := subjects(t, newWorld().source(t, all()))["instances/fox"]
@@ -198,7 +207,7 @@ func TestSubjects(t *testing.T) {
 			if fox, ok := got["instances/fox"]; ok && (fox.Version != before.Version) != tc.changed || fox.Busy != (w.in.Operation != "") {
 				t.Errorf("%s: version %s, before %s, busy %t", tc.reason, fox.Version, before.Version, fox.Busy)
 			}
-			for _, id := range both {
+			for _, id := range append(both, "regions/east") {
 				one, err := s.Subject(t.Context(), id)
 				if want, ok := got[id]; ok != (err == nil) || ok && one != want || !ok && nf.KindOf(err) != nf.NotFound {
 					t.Errorf("%s alone: %+v, %v", id, one, err)
@@ -242,6 +251,50 @@ func TestDocuments(t *testing.T) {
 	}
 	if _, _, err := s.Documents(t.Context(), "instances/bear"); nf.KindOf(err) != nf.NotFound {
 		t.Errorf("an unknown instance: %v", err)
+	}
+}
+
+// TestFlavors returns the flavors of a region's nodes.
+func TestFlavors(t *testing.T) {
+	t.Parallel()
+	node := func(cpus int64, features ...string) nf.NodeRoom {
+		room := nf.NodeRoom{Total: nf.Amounts{"cpu": cpus * 1000, "memory": 8 << 30, "ephemeral-storage": 100 << 30}, Features: map[string]string{}}
+		for _, name := range features {
+			room.Features[name] = "true"
+		}
+		return room
+	}
+	w := newWorld()
+	s := w.source(t, aaisource.Written{Flavors: true})
+	first := subjects(t, s)["regions/east"]
+	w.offers = nf.RegionCapabilities{Rooms: []nf.NodeRoom{node(4), node(8, "cpu-cpuid.AVX2"), node(16, "cpu-cpuid.AVX2")}}
+	subject, docs, err := s.Documents(t.Context(), aaisource.RegionID("east"))
+	if err != nil || subject != first || subject.Place != (aai.Place{Owner: "k8s", Region: "east"}) {
+		t.Errorf("a change of nodes does not change the subject: %+v, at first %+v, %v", subject, first, err)
+	}
+	var sizes []any
+	for _, d := range docs {
+		sizes = append(sizes, d.Attributes["flavor-vcpus"])
+	}
+	if len(sizes) != 2 || !slices.Contains(sizes, any(int64(4))) || !slices.Contains(sizes, any(int64(8))) {
+		t.Errorf("the flavors have the sizes %v, want those of the smallest nodes", sizes)
+	}
+	w.offers = nf.RegionCapabilities{Missing: []nf.MissingRule{{Resource: "nodes", Verb: "list"}}}
+	if _, docs, err := s.Documents(t.Context(), aaisource.RegionID("east")); len(docs) > 0 || err != nil {
+		t.Errorf("nodes that may not be listed have no flavors: %v, %v", docs, err)
+	}
+	w.refuses["nodes"] = nf.E(nf.Unreachable, "list", "nodes", nil)
+	if _, _, err := s.Documents(t.Context(), aaisource.RegionID("east")); nf.KindOf(err) != nf.Unreachable {
+		t.Errorf("a region that does not respond: %v", err)
+	}
+	for _, moved := range []func(*nf.Region){
+		func(r *nf.Region) { r.Owner = "other" }, func(r *nf.Region) { r.Created = time.Unix(1, 0) }, func(r *nf.Region) { r.Probe.Server = "https://other" },
+	} {
+		again := newWorld()
+		moved(&again.region)
+		if got := subjects(t, again.source(t, aaisource.Written{Flavors: true}))["regions/east"]; got.Version == first.Version {
+			t.Errorf("another cluster has the same version: %+v", again.region)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package aaisync keeps A&AI equal to what a Source says of VNF instances and
-// networks.
+// Package aaisync keeps A&AI equal to what a Source says of VNF instances, networks
+// and cloud regions.
 //
 // It is driven by state, not by events: a subject is written again when its version
 // differs from the one that was written last. Nothing is stored when something

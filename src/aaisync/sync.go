@@ -33,7 +33,7 @@ type Source interface {
 	Watch(ctx context.Context)
 }
 
-// Subject is an instance or a network. Its documents may have changed whenever Version
+// Subject is an instance, a network or a cloud region. Its documents may have changed whenever Version
 // or Live has.
 type Subject struct {
 	ID      string

@@ -7,7 +7,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// InventoryKeeper knows what A&AI has of instances and networks.
+// InventoryKeeper knows what A&AI has of instances, networks and cloud regions.
 type InventoryKeeper interface {
 	Listings(ctx context.Context) iter.Seq2[nf.Listing, error]
 	Listing(ctx context.Context, in nf.Instance) (nf.Listing, error)
@@ -15,18 +15,19 @@ type InventoryKeeper interface {
 }
 
 // Inventory gives access to an InventoryKeeper with the permissions of the identity in
-// the context. A listing belongs to its instance or network; store:admin gives access to
-// all, including those of deleted ones.
+// the context. A listing belongs to its instance, network or cloud region; store:admin
+// gives access to all, including those of deleted ones.
 type Inventory struct {
 	guard     *guard
 	instances *Instances
 	networks  Shared
+	regions   *Regions
 	keeper    InventoryKeeper
 }
 
 // NewInventory returns the guarded listings of a keeper.
 func NewInventory(guarded *Guarded, networks Shared, keeper InventoryKeeper) Inventory {
-	return Inventory{guarded.guard, guarded.Instances, networks, keeper}
+	return Inventory{guarded.guard, guarded.Instances, networks, guarded.Regions, keeper}
 }
 
 // Listings yields the listings that the identity may see, in the keeper's order.
@@ -51,10 +52,15 @@ func (i Inventory) Listings(ctx context.Context) iter.Seq2[nf.Listing, error] {
 }
 
 func (i Inventory) visible(ctx context.Context, l nf.Listing, sees func(string) (bool, error)) (bool, error) {
-	if l.Subject.Kind == nf.InstanceSubject {
+	var err error
+	switch l.Subject.Kind {
+	case nf.InstanceSubject:
 		return sees(l.Subject.ID)
+	case nf.RegionSubject:
+		_, err = i.regions.Region(ctx, l.Subject.ID)
+	default:
+		_, err = i.networks.Get(ctx, l.Subject.ID)
 	}
-	_, err := i.networks.Get(ctx, l.Subject.ID)
 	return err == nil, nf.IgnoreNotFound(err)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// ledgerOfAAI has a listing of each of some instances, and records what it is told.
+// ledgerOfAAI has a listing of each of some instances and of a region, and records what it is told.
 type ledgerOfAAI struct{ done []string }
 
 func (l *ledgerOfAAI) Listings(context.Context) iter.Seq2[nf.Listing, error] {
@@ -21,6 +21,7 @@ func (l *ledgerOfAAI) Listings(context.Context) iter.Seq2[nf.Listing, error] {
 				return
 			}
 		}
+		yield(nf.Listing{Subject: nf.Subject{Kind: nf.RegionSubject, ID: "west"}}, nil)
 	}
 }
 
@@ -42,10 +43,10 @@ func TestGuardedInventory(t *testing.T) {
 		listed      []string
 		get, relist nf.Kind // of vnf-a-east; Internal: allowed
 	}{
-		"Tenant": {"an identity sees the listings of its instances", "admin-a", []string{"vnf-a-east"}, nf.Internal, nf.Internal},
-		"Viewer": {"instance:read is not enough to compare", "viewer-a-east", []string{"vnf-a-east"}, nf.Internal, nf.Forbidden},
-		"Other":  {"instances of other projects do not exist", "operator-b", []string{"vnf-b-west"}, nf.NotFound, nf.NotFound},
-		"Store":  {"store:admin shows those of deleted instances", "admin-all", []string{"vnf-a-east", "vnf-b-west", "gone"}, nf.Internal, nf.Internal},
+		"Tenant": {"an identity sees the listings of its instances, and of the regions that it may read", "admin-a", []string{"vnf-a-east", "west"}, nf.Internal, nf.Internal},
+		"Viewer": {"instance:read is not enough to compare, and another region does not exist", "viewer-a-east", []string{"vnf-a-east"}, nf.Internal, nf.Forbidden},
+		"Other":  {"instances of other projects do not exist", "operator-b", []string{"vnf-b-west", "west"}, nf.NotFound, nf.NotFound},
+		"Store":  {"store:admin shows those of deleted instances", "admin-all", []string{"vnf-a-east", "vnf-b-west", "gone", "west"}, nf.Internal, nf.Internal},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

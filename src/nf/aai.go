@@ -56,7 +56,7 @@ func CheckAAIName(field, name string) Violations {
 	return nil
 }
 
-// Listing is what is known of an instance or a network in A&AI.
+// Listing is what is known of an instance, a network or a cloud region in A&AI.
 type Listing struct {
 	Subject  Subject
 	State    ListingState

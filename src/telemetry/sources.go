@@ -20,7 +20,7 @@ type Sources struct {
 	Instances   func() []nf.InstanceCount        // number of instances by state and health
 	Networks    func() []nf.SharedCount          // number of networks by region, driver and state
 	Volumes     func() []nf.SharedCount          // number of volumes by region and state
-	Listings    func() map[nf.ListingState]int   // number of instances and networks by their state in A&AI; nil: another replica writes
+	Listings    func() map[nf.ListingState]int   // number of subjects by their state in A&AI; nil: another replica writes
 	Drifts      func() []nf.DriftCount           // number of instances by policy and state of drift
 	Regions     func() map[string]nf.RegionState // every registered region by its id; nil: currently unknown
 	Certificate func() time.Time                 // expiry of the service's certificate; zero: none
@@ -170,7 +170,7 @@ func volumeGauge(counts func() []nf.SharedCount) *sourceCollector {
 }
 
 func listingGauge(counts func() map[nf.ListingState]int) *sourceCollector {
-	d := desc("k8splugin_aai_subjects", "VNF instances and networks by their state in A&AI: clean, dirty, waiting or parked. Only the replica that writes to A&AI has a value.", "state")
+	d := desc("k8splugin_aai_subjects", "VNF instances, networks and cloud regions by their state in A&AI: clean, dirty, waiting or parked. Only the replica that writes to A&AI has a value.", "state")
 	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for state, n := range counts() {
 			show(d, float64(n), string(state))

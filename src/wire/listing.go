@@ -8,10 +8,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Listing is what is known of an instance or a network in A&AI.
+// Listing is what is known of an instance, a network or a cloud region in A&AI.
 type Listing struct {
 	Instance string          `json:"vnf_id,omitempty"`
 	Network  string          `json:"network_id,omitempty"`
+	Region   string          `json:"cloud_region_id,omitempty"`
 	State    nf.ListingState `json:"state"`
 	Reason   string          `json:"reason,omitempty"`
 	Since    time.Time       `json:"since,omitzero"` // when it was last clean
@@ -30,9 +31,12 @@ type RejectedEntry struct {
 // ListingOf converts a listing.
 func ListingOf(l nf.Listing) Listing {
 	out := Listing{State: l.State, Reason: l.Reason, Since: l.Since, Retry: l.Retry, Missing: l.Missing, Objects: notNil(l.Objects)}
-	if l.Subject.Kind == nf.NetworkSubject {
+	switch l.Subject.Kind {
+	case nf.NetworkSubject:
 		out.Network = l.Subject.ID
-	} else {
+	case nf.RegionSubject:
+		out.Region = l.Subject.ID
+	default:
 		out.Instance = l.Subject.ID
 	}
 	for _, path := range slices.Sorted(maps.Keys(l.Rejected)) {

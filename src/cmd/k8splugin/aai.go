@@ -44,12 +44,12 @@ func aaiFlags(flags *pflag.FlagSet) {
 	flags.String("aai-cert-file", "", "PEM file with the client certificate for A&AI and its chain")
 	flags.String("aai-key-file", "", "private key of the client certificate for A&AI")
 	flags.Float64("aai-rate", 5, "maximum requests per second that are sent to A&AI")
-	flags.Bool("aai-write", false, "write the objects of VNF instances, and networks, to A&AI")
-	flags.String("aai-objects", "k8s-resource,network", "comma-separated objects that are written to A&AI: k8s-resource (objects and pods), vserver (pods with their addresses), network")
+	flags.Bool("aai-write", false, "write the objects of VNF instances, networks and flavors to A&AI, as aai-objects says")
+	flags.String("aai-objects", "k8s-resource,network", "comma-separated objects that are written to A&AI: k8s-resource (objects and pods), vserver (pods with their addresses), network, flavor (classes of the nodes of cloud regions, with their features)")
 	flags.String("aai-service-url", "", "URL of this service in the links of objects in A&AI; required with --aai-write")
 	flags.Duration("aai-interval", 30*time.Second, "interval at which changes of pods, and of operations of other replicas, are looked for")
 	flags.Duration("aai-sweep", time.Hour, "interval at which everything in A&AI is compared")
-	flags.Int("aai-parallel", 2, "maximum number of VNF instances and networks that are written to A&AI at once")
+	flags.Int("aai-parallel", 2, "maximum number of VNF instances, networks and cloud regions that are written to A&AI at once")
 }
 
 func (s *aaiSettings) take(flags *pflag.FlagSet) {
@@ -134,12 +134,14 @@ func (s *aaiSettings) written() (out aaisource.Written, err error) {
 			out.Servers = true
 		case "network":
 			out.Networks = true
+		case "flavor":
+			out.Flavors = true
 		default:
-			return out, fmt.Errorf("must name k8s-resource, vserver or network, got %q", name)
+			return out, fmt.Errorf("must name k8s-resource, vserver, network or flavor, got %q", name)
 		}
 	}
 	if out == (aaisource.Written{}) {
-		return out, errors.New("must name at least one of k8s-resource, vserver and network")
+		return out, errors.New("must name at least one of k8s-resource, vserver, network and flavor")
 	}
 	return out, nil
 }

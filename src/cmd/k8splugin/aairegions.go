@@ -111,7 +111,7 @@ func (s *service) importRegions(cfg Config, db *secureStore, obs observability) 
 		return err
 	}
 	s.imports, err = aairegion.New(aairegion.Config{
-		Inventory: s.aai, Regions: regions{s.catalog, s.pool}, Lead: group.Run, Logger: obs.log,
+		Inventory: s.aai, Regions: s.regions(), Lead: group.Run, Logger: obs.log,
 		Rules: aairegion.Rules{Types: listed(set.Types), Secrets: set.Secrets, Insecure: set.Insecure, Parse: cluster.Parse, Check: s.pool.Check},
 		All:   set.Mode == aaiRegionsPoll, Period: set.Period, Events: events, Source: cfg.AAI.AppID,
 		Observe: func(r aairegion.Result) { obs.metrics.RegionImported(string(r)) },

@@ -115,7 +115,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
-		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Workloads: s.workloads, Regions: regions{s.catalog, s.pool}, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
+		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Workloads: s.workloads, Regions: s.regions(), Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare}, Directory: cfg.AAI.directory(s),
 	})
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	}
 	s.tls = rules.tls
 	guarded, err := access.NewGuarded(access.GuardedConfig{
-		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit, Imports: s.regionImports(), Packages: designs{s},
+		Authorizer: rules.authorizer, Engine: s.engine, Catalog: s.regions(), Audits: s.audit, Imports: s.regionImports(), Packages: designs{s},
 	})
 	if err != nil {
 		return err
@@ -256,11 +256,12 @@ func staging(kv store.KV, limit int64) northbound.Staging {
 }
 
 // regions combines the catalog's regions with the connections to them. Removing
-// a region closes its connections and drops its credentials.
+// a region closes its connections, drops its credentials, and deletes its flavors in A&AI.
 type regions struct {
 	keeper
 
 	pool *cluster.Pool
+	of   *service // its inventory is created later
 }
 
 var _ access.Catalog = regions{}
@@ -280,6 +281,7 @@ func (r regions) RemoveRegion(ctx context.Context, id string) error {
 		return err
 	}
 	r.pool.Forget(id)
+	r.of.inventory.unlist(ctx, id)
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (i *inventory) run(ctx context.Context) error {
 	return i.keeper.Run(ctx)
 }
 
-// touch says that an operation on a subject has ended.
+// touch says that an operation on a subject has ended, or that a region was registered.
 func (i *inventory) touch(subject nf.Subject) {
 	switch {
 	case i == nil:
@@ -66,6 +66,8 @@ func (i *inventory) touch(subject nf.Subject) {
 		i.keeper.Touch(aaisource.InstanceID(subject.ID))
 	case subject.Kind == nf.NetworkSubject:
 		i.keeper.Touch(aaisource.NetworkID(subject.ID))
+	case subject.Kind == nf.RegionSubject:
+		i.keeper.Touch(aaisource.RegionID(subject.ID))
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *service) registerWorkloads(cfg Config, db *secureStore, obs observabili
 	}
 	open := clusters(s.catalog, s.pool, apart)
 	s.workloads, err = clusterapi.New(clusterapi.Config{
-		Regions: regions{s.catalog, s.pool}, Parse: cluster.Parse, Outbox: s.handOvers, Logger: obs.log,
+		Regions: s.regions(), Parse: cluster.Parse, Outbox: s.handOvers, Logger: obs.log,
 		Open: func(ctx context.Context, region, project string) (clusterapi.Reader, error) {
 			return open(ctx, region, project)
 		},

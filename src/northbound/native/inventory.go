@@ -13,10 +13,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Inventory knows what A&AI has of instances and networks.
+// Inventory knows what A&AI has of instances, networks and cloud regions.
 type Inventory interface {
 	// Listings yields the listings of which A&AI has, or is to have, an object: those of
-	// instances, and then those of networks, each ordered by id.
+	// instances, then those of networks, and then those of cloud regions, each ordered by id.
 	Listings(ctx context.Context) iter.Seq2[nf.Listing, error]
 	// Listing returns that of an instance.
 	Listing(ctx context.Context, instance string) (nf.Listing, error)
@@ -44,10 +44,12 @@ func (is inventory) missing(op string) error {
 }
 
 func (is inventory) list(w http.ResponseWriter, r *http.Request) error {
-	where := wanted(r, "vnf_id", "network_id", "state")
+	where := wanted(r, "vnf_id", "network_id", "cloud_region_id", "state")
 	matching := kept(is.store.Listings(r.Context()), func(l nf.Listing) bool {
 		one := wire.ListingOf(l)
-		return nf.Summary{Attributes: []nf.Attribute{{Name: "vnf_id", Value: one.Instance}, {Name: "network_id", Value: one.Network}, {Name: "state", Value: string(one.State)}}}.Has(where)
+		return nf.Summary{Attributes: []nf.Attribute{
+			{Name: "vnf_id", Value: one.Instance}, {Name: "network_id", Value: one.Network}, {Name: "cloud_region_id", Value: one.Region}, {Name: "state", Value: string(one.State)},
+		}}.Has(where)
 	})
 	marker := r.URL.Query().Get("marker")
 	page, err := collect(r, kept(matching, func(l nf.Listing) bool { return listingKey(l) > marker }), listingKey)
@@ -58,12 +60,16 @@ func (is inventory) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listingKey returns the marker of a listing. Those of instances are less than those of
-// networks.
+// networks, and those less than those of cloud regions.
 func listingKey(l nf.Listing) string {
-	if l.Subject.Kind == nf.InstanceSubject {
+	switch l.Subject.Kind {
+	case nf.InstanceSubject:
 		return "instances." + l.Subject.ID
+	case nf.RegionSubject:
+		return "regions." + l.Subject.ID
+	default:
+		return "networks." + l.Subject.ID
 	}
-	return "networks." + l.Subject.ID
 }
 
 func (is inventory) get(w http.ResponseWriter, r *http.Request) error {

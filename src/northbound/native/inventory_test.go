@@ -11,7 +11,8 @@ import (
 
 var _ native.Inventory = (*standIn)(nil)
 
-// listings returns a listing of an instance that waits, and one of a network.
+// listings returns a listing of an instance that waits, one of a network, and one of a
+// region.
 func listings() []nf.Listing {
 	return []nf.Listing{
 		{
@@ -22,6 +23,7 @@ func listings() []nf.Listing {
 			Subject: nf.Subject{Kind: nf.NetworkSubject, ID: "east.oam"}, State: nf.ListingParked, Since: noon(1),
 			Rejected: map[string]string{"/network/l3-networks/l3-network/east.oam": "it belongs to MSO"},
 		},
+		{Subject: nf.Subject{Kind: nf.RegionSubject, ID: "east"}, State: nf.ListingClean, Objects: []string{"/r/flavors/flavor/k8s-1"}},
 	}
 }
 
@@ -64,12 +66,15 @@ func TestInventory(t *testing.T) {
 		"waits_for": ["/network/generic-vnfs/generic-vnf/V1"], "objects": ["/a/k8s-resources/k8s-resource/1"]}`
 	const oam = `{"network_id": "east.oam", "state": "parked", "since": "2026-11-20T12:00:01Z",
 		"rejected": [{"path": "/network/l3-networks/l3-network/east.oam", "reason": "it belongs to MSO"}], "objects": []}`
+	const east = `{"cloud_region_id": "east", "state": "clean", "objects": ["/r/flavors/flavor/k8s-1"]}`
 	runAll(t, map[string]exchange{
-		"List":       {reason: "instances, then networks", request: "GET /v1/inventory/aai", status: 200, want: `{"listings": [` + fox + `, ` + oam + `]}`},
+		"List":       {reason: "instances, then networks, then regions", request: "GET /v1/inventory/aai", status: 200, want: `{"listings": [` + fox + `, ` + oam + `, ` + east + `]}`},
 		"Pages":      {reason: "it has pages", request: "GET /v1/inventory/aai?limit=1", status: 200, want: `{"listings": [` + fox + `], "next": "instances.fox"}`},
-		"Next":       {reason: "the next page has the rest", request: "GET /v1/inventory/aai?marker=instances.fox", status: 200, want: `{"listings": [` + oam + `]}`},
+		"Next":       {reason: "the next page has the rest", request: "GET /v1/inventory/aai?marker=instances.fox", status: 200, want: `{"listings": [` + oam + `, ` + east + `]}`},
 		"State":      {reason: "an operator looks for what is rejected", request: "GET /v1/inventory/aai?state=parked", status: 200, want: `{"listings": [` + oam + `]}`},
 		"OfInstance": {reason: "that of an instance", request: "GET /v1/inventory/aai?vnf_id=fox", status: 200, want: `{"listings": [` + fox + `]}`},
+		"OfRegion":   {reason: "that of a region", request: "GET /v1/inventory/aai?cloud_region_id=east", status: 200, want: `{"listings": [` + east + `]}`},
+		"Last":       {reason: "regions are last", request: "GET /v1/inventory/aai?marker=networks.east.oam", status: 200, want: `{"listings": [` + east + `]}`},
 		"OfNetwork":  {reason: "that of a network", request: "GET /v1/inventory/aai?network_id=east.oam", status: 200, want: `{"listings": [` + oam + `]}`},
 		"BadState":   {reason: "a state that does not exist would select nothing", request: "GET /v1/inventory/aai?state=broken", status: 400, want: problem("invalid")},
 		"Broken":     {reason: "the records cannot be read", arrange: failing("Listings", errDisk), request: "GET /v1/inventory/aai", status: 500, want: problem("internal")},

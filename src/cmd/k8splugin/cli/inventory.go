@@ -49,15 +49,16 @@ func inventoryCommand(s *session) *cobra.Command {
 }
 
 func listings() catalogue {
-	return catalogue{list: ask(api.NewListListingsRequest(root, nil)), key: "listings", fields: []string{"vnf_id", "network_id"}}
+	return catalogue{list: ask(api.NewListListingsRequest(root, nil)), key: "listings", fields: []string{"vnf_id", "network_id", "cloud_region_id"}}
 }
 
 func inventoryList(s *session) *cobra.Command {
 	cmd, q := listCommand(s, "List what A&AI has", listings(), listingColumns)
-	cmd.Long = `List the instances and networks of which ONAP's inventory A&AI has, or is to have,
-objects, and whether A&AI is equal.`
+	cmd.Long = `List the instances, networks and cloud regions of which ONAP's inventory A&AI has, or is
+to have, objects, and whether A&AI is equal.`
 	q.add(cmd, "instance", "vnf_id", "filter by id of the instance")
 	q.add(cmd, "network", "network_id", "filter by id of the network")
+	q.add(cmd, "region", "cloud_region_id", "filter by id of the cloud region")
 	q.add(cmd, "state", "state", "filter by state: clean, dirty, waiting or parked")
 	completeFlag(cmd, "state", fixed(string(nf.ListingClean), string(nf.ListingDirty), string(nf.ListingWaiting), string(nf.ListingParked)))
 	q.pages(cmd)
@@ -76,8 +77,11 @@ func listingColumns(now clock) []column[wire.Listing] {
 }
 
 func subjectOfListing(l wire.Listing) string {
-	if l.Network != "" {
+	switch {
+	case l.Network != "":
 		return "network " + l.Network
+	case l.Region != "":
+		return "region " + l.Region
 	}
 	return "instance " + l.Instance
 }
