@@ -1002,8 +1002,11 @@ type Labels map[string]string
 // LabelsPatch Labels to set; null removes a label.
 type LabelsPatch map[string]*string
 
-// Listing What is known of an instance or a network in A&AI.
+// Listing What is known of an instance, a network or a cloud region in A&AI.
 type Listing struct {
+	// CloudRegionID Id of the cloud region.
+	CloudRegionID *string `json:"cloud_region_id,omitempty"`
+
 	// NetworkID Id of the network.
 	NetworkID *string `json:"network_id,omitempty"`
 
@@ -3383,6 +3386,9 @@ type ListListingsParams struct {
 
 	// NetworkID Network id.
 	NetworkID *string `form:"network_id,omitempty" json:"network_id,omitempty"`
+
+	// CloudRegionID Cloud region id.
+	CloudRegionID *string `form:"cloud_region_id,omitempty" json:"cloud_region_id,omitempty"`
 
 	// State State of the listing.
 	State *ListListingsParamsState `form:"state,omitempty" json:"state,omitempty"`
@@ -6459,6 +6465,22 @@ func NewListListingsRequest(server string, params *ListListingsParams) (*http.Re
 		if params.NetworkID != nil {
 
 			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "network_id", runtime.ParamLocationQuery, *params.NetworkID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.CloudRegionID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "cloud_region_id", runtime.ParamLocationQuery, *params.CloudRegionID); err != nil {
 				return nil, err
 			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
 				return nil, err
