@@ -102,6 +102,8 @@ type Planned struct {
 	Shared   bool `json:"shared,omitempty"`   // it is created if missing, and has no owner
 	Keep     bool `json:"keep,omitempty"`     // it is never deleted, but left in place
 
+	Computed bool `json:"computed,omitempty"` // it has its compute profile already
+
 	Events  []nf.HookEvent `json:"events,omitempty"` // of a hook
 	Discard []Discard      `json:"discard,omitempty"`
 	Timeout time.Duration  `json:"timeout,omitempty"`
