@@ -2,6 +2,8 @@ package nf
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -53,6 +55,14 @@ const (
 	ComputeProfilesKey = "compute_profiles"
 	DirectivesKey      = "directives" // of ONAP's OOF; it is also a variable
 )
+
+// HasOOFVariables reports whether oof_parameters have variables: other keys than those that
+// assign compute profiles.
+func (in Inputs) HasOOFVariables() bool {
+	return slices.ContainsFunc(in.OOF, func(fields map[string]any) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(key string) bool { return key != ComputeProfilesKey && key != DirectivesKey })
+	})
+}
 
 // MaxProfiles is how many compute profiles a package, and a request, may have.
 const MaxProfiles = 64

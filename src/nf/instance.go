@@ -41,6 +41,7 @@ type Instance struct {
 	Bound         []VolumeUse       `json:"bound,omitempty"`      // as in its revision
 	Workloads     []WorkloadCluster `json:"workloads,omitzero"`   // its clusters that become regions, as requested; nil: its package declares them
 	Registered    []WorkloadCluster `json:"registered,omitempty"` // all of them; nil: they are Workloads
+	Compute       []ComputeUse      `json:"compute,omitempty"`    // profiles of its workloads, resolved
 	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
 	Entered       []string          `json:"entered,omitempty"`    // further ones that may contain its objects
 	Project       string            `json:"project,omitempty"`    // the tenant; empty: DefaultProject
@@ -143,6 +144,7 @@ type Revision struct {
 	AAI           AAI               `json:"aai,omitzero"`
 	Workloads     []WorkloadCluster `json:"workloads,omitzero"`          // as requested; nil: the package declares them
 	Registered    []WorkloadCluster `json:"registered,omitempty"`        // all of them; nil: they are Workloads
+	Compute       []ComputeUse      `json:"compute,omitempty"`           // profiles of the workloads, resolved
 	Notes         string            `json:"notes,omitempty"`             // of the package for its users, with secrets masked; at most MaxNotes bytes
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it

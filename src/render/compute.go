@@ -69,6 +69,10 @@ func (t target) compute(c Compute) nf.Violations {
 
 // sizeContainer gives a container the resources of a profile.
 func (t target) sizeContainer(spec map[string]any, c Compute) nf.Violations {
+	requests, limits := resourcesOf(c.Profile)
+	if c.Container == "" && len(requests)+len(limits) == 0 {
+		return nil
+	}
 	containers, _ := spec["containers"].([]any)
 	var names []string
 	index := -1
@@ -79,11 +83,13 @@ func (t target) sizeContainer(spec map[string]any, c Compute) nf.Violations {
 			index = i
 		}
 	}
+	if index < 0 && c.Container == "" {
+		return nf.Violations{c.violation("workload", "%s has no containers", t.Workload.Name())}
+	}
 	if index < 0 {
 		return nf.Violations{c.violation("container", "%s has no container %q; its containers are %s", t.Workload.Name(), c.Container, strings.Join(names, ", "))}
 	}
 	container, _ := containers[index].(map[string]any)
-	requests, limits := resourcesOf(c.Profile)
 	if len(requests)+len(limits) == 0 {
 		return nil
 	}

@@ -17,13 +17,16 @@ type Compute struct {
 	Optional bool              // without effect if the plan does not have the workload
 }
 
-// violation returns a violation of a field of the use: "workload", "container", "profile", or
-// one below the profile.
-func (c Compute) violation(field, format string, args ...any) nf.Violation {
+// Violation returns a violation of a field of the use: "workload", "container" or "profile".
+func (c Compute) Violation(field, message string) nf.Violation {
 	if name, other := c.Names[field]; other {
 		field = name
 	}
-	return c.At.Violation(field, fmt.Sprintf(format, args...))
+	return c.At.Violation(field, message)
+}
+
+func (c Compute) violation(field, format string, args ...any) nf.Violation {
+	return c.Violation(field, fmt.Sprintf(format, args...))
 }
 
 // AskedCompute returns the compute profiles that oof_parameters ask for. They have a name or a
@@ -77,7 +80,7 @@ func (c *Compute) read(fields map[string]any) (wrong nf.Violations) {
 		at := map[string]*string{"workload": &c.Workload, "container": &c.Container, "profile": &c.Name}[name]
 		switch {
 		case at == nil:
-			wrong = append(wrong, c.At.Violation("", fmt.Sprintf("unknown key %q; allowed: workload, container, profile", nf.Clip(name, 64))))
+			wrong = append(wrong, c.At.Violation(nf.Clip(name, 64), "unknown key; allowed: workload, container, profile"))
 		case isText:
 			*at = text
 		case name != "profile":

@@ -47,7 +47,7 @@ func ReadProfile(value any) (nf.ComputeProfile, nf.Violations) {
 		case "tolerations":
 			p.Tolerations = r.tolerations(v)
 		default:
-			r.fail("", "unknown key %q; allowed: requests, limits, hugepages, devices, node, flavor, spread, tolerations", nf.Clip(name, 64))
+			r.fail(nf.Clip(name, 64), "unknown key; allowed: requests, limits, hugepages, devices, node, flavor, spread, tolerations")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Requests)) {
@@ -116,7 +116,7 @@ func (r *profileReader) quantities(field string, value any, allowed ...string) m
 		q, err := resource.ParseQuantity(text)
 		switch {
 		case !slices.Contains(allowed, name):
-			r.fail(field, "unknown key %q; allowed: %s", nf.Clip(name, 64), strings.Join(allowed, ", "))
+			r.fail(field+"."+nf.Clip(name, 64), "unknown key; allowed: %s", strings.Join(allowed, ", "))
 		case err != nil:
 			r.fail(field+"."+name, "%q is not a quantity, such as 500m or 2Gi", nf.Clip(text, 64))
 		case q.Sign() <= 0:
@@ -213,7 +213,7 @@ func (r *profileReader) tolerations(value any) (out []nf.Toleration) {
 		for _, name := range names {
 			at := map[string]*string{"key": &t.Key, "operator": &t.Operator, "value": &t.Value, "effect": &t.Effect}[name]
 			if at == nil {
-				r.fail(field, "unknown key %q; allowed: key, operator, value, effect", nf.Clip(name, 64))
+				r.fail(field+"."+nf.Clip(name, 64), "unknown key; allowed: key, operator, value, effect")
 				continue
 			}
 			*at = scalar(entries[name])

@@ -116,6 +116,7 @@ type Output struct {
 	Networks  []nf.Connection      // attachments of the workloads to networks: Attachment, Field, File and Lines
 	Volumes   []nf.Binding         // uses of volumes by the claims, valid according to nf.CheckBindings
 	Clusters  []nf.DeclaredCluster // that become cloud regions, unless the request says otherwise
+	Profiles  map[string]nf.ComputeProfile // that a request can give workloads
 	Warnings  []string
 	Notes     string   // text of the package for its users; empty: none
 	Sensitive []string // names of the inputs that must be masked when shown

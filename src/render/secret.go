@@ -59,7 +59,9 @@ func (s SecretNames) In(in nf.Inputs) []string {
 	s.find(in.Parameters, found)
 	s.find(in.Network, found)
 	for _, fields := range in.OOF {
-		s.find(fields, found)
+		variables := maps.Clone(fields)
+		delete(variables, nf.ComputeProfilesKey)
+		s.find(variables, found)
 	}
 	for path, value := range in.Overrides {
 		for _, name := range nf.PathSteps(path) {

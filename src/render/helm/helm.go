@@ -125,7 +125,7 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if err := r.err("render"); err != nil {
 		return render.Output{}, err
 	}
-	if len(in.Inputs.OOF) > 0 {
+	if in.Inputs.HasOOFVariables() {
 		r.warn("oof_parameters: charts do not use them")
 	}
 	if len(in.Inputs.Network) > len(in.Inputs.ConnectionPoints(in.RegionID())) {

@@ -58,6 +58,9 @@ func (p *parsedPackage) useEntries(rd *reader) {
 	for _, n := range p.meta.clusters {
 		visit(n, "workload_clusters")
 	}
+	for _, f := range p.meta.profiles {
+		visit(f.value, "compute_profiles")
+	}
 }
 
 // entryReader reads one entry of a list of the metadata.

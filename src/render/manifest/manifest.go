@@ -105,7 +105,7 @@ func (m Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 		p.annotate(objects)
 		out.Groups = append(out.Groups, g.with(objects))
 	}
-	out.Networks, out.Volumes, out.Clusters = e.attachments(p.meta), e.bindings(p.meta), e.clusters(p.meta)
+	out.Networks, out.Volumes, out.Clusters, out.Profiles = e.attachments(p.meta), e.bindings(p.meta), e.clusters(p.meta), e.profiles(p.meta)
 	if err := r.err(); err != nil {
 		return render.Output{}, err
 	}
@@ -258,7 +258,7 @@ func isProse(name string) bool {
 }
 
 // checkOrder reports faults of the documents, of the order of the groups, of the
-// attachments, volumes and clusters, and duplicate objects, as far as these do not depend on variables. It
+// attachments, volumes, clusters and compute profiles, and duplicate objects, as far as these do not depend on variables. It
 // returns warnings about references to undeclared variables.
 func (p *parsedPackage) checkOrder(r *report) []string {
 	e := newExpander(emptyScope(p), r)
@@ -270,6 +270,7 @@ func (p *parsedPackage) checkOrder(r *report) []string {
 	}
 	attachments, clusters := e.attachments(p.meta), e.clusters(p.meta)
 	e.bindings(p.meta)
+	e.profiles(p.meta)
 	plan, err := render.Order(groups, "")
 	if err == nil && known {
 		checkWorkloads(attachments, plan, r)

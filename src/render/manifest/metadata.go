@@ -27,6 +27,7 @@ type metadata struct {
 	networks  []*yaml.Node // attachments, whose values may have variables
 	volumes   []*yaml.Node // uses of volumes, likewise
 	clusters  []*yaml.Node // that become cloud regions; their values may have variables
+	profiles  []field      // compute profiles by their names; their values may have variables
 }
 
 // group is one entry of the resources.
@@ -134,11 +135,13 @@ func (m *metadataReader) read(root *yaml.Node) {
 			m.volumes = m.entries(f, "volumes", nf.MaxVolumes)
 		case "workload_clusters":
 			m.clusters = m.entries(f, "clusters", nf.MaxWorkloads)
+		case "compute_profiles":
+			m.readProfiles(f)
 		case "resources":
 			m.at = m.place(f.key)
 			m.readResources(f.value)
 		default:
-			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "networks", "volumes", "workload_clusters", "readiness", "resources")
+			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "networks", "volumes", "workload_clusters", "compute_profiles", "readiness", "resources")
 		}
 	}
 	if m.at.line == 0 {

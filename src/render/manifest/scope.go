@@ -83,6 +83,7 @@ func newScope(p *parsedPackage, in render.Input, r *report) *scope {
 	s.addValues(builtIn, set)
 	s.addValues(parameters, inputs.Parameters)
 	for _, values := range inputs.OOF {
+		delete(values, nf.ComputeProfilesKey) // inputs are a copy
 		s.addValues("oof_parameters", values)
 	}
 	s.addValues(network, inputs.Network)

@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,6 +166,13 @@ func outputText(t *testing.T, summary render.Summary, out render.Output) string 
 		}
 		v := c.At.Violation("cluster", "")
 		fmt.Fprintf(&b, "# %s:%d: %s: %s\n", v.File, v.Line, c.At.Field, text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.Profiles)) {
+		text, err := json.Marshal(out.Profiles[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "# compute profile %s: %s\n", name, text)
 	}
 	for _, g := range out.Groups {
 		fmt.Fprintf(&b, "# group %q after %q wait %q timeout %s%s\n", g.Name, g.After, g.Wait, g.Timeout, recreate(g))
