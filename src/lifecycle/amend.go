@@ -46,5 +46,8 @@ func (pr *preparer) renderAmendment(ctx context.Context, p *prepared, a nf.Amend
 	if len(out.Volumes) > 0 {
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("amendments.%s: volumes of the package %s have no effect; name them in the request", a.Name, pkg.ID))
 	}
+	if len(out.Profiles) > 0 {
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("amendments.%s: compute_profiles of the package %s have no effect; give the profiles in the request", a.Name, pkg.ID))
+	}
 	return plan, nil
 }

@@ -57,7 +57,8 @@ type Config struct {
 	Places        int           // operations that run at once; default 32
 	Timeout       time.Duration // of an operation whose request sets none; default 15 min
 	Networks      Networks      // default: instances cannot attach to networks
-	Regions       Regions       // default: each new instance names its region
+	Regions       Regions       // default: each new instance names its region, and workloads have no flavors
+	Flavors       FlavorLabels  // default: workloads have no flavors
 	Volumes       Volumes       // default: instances cannot use volumes
 	Workloads     Workloads     // default: clusters of instances do not become regions
 	Directory     Directory     // default: none
@@ -113,7 +114,7 @@ func New(cfg Config) (*Engine, error) {
 		records: stored, open: cfg.Open, acceptor: &acceptor{records: stored, operations: operations},
 		preparer: &preparer{
 			records: stored, catalog: cfg.Catalog, renderers: cfg.Renderers, open: cfg.Open, newID: cfg.NewID, apart: cfg.Apart, guard: cfg.DeletionGuard,
-			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions, workloads: cfg.Workloads,
+			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions, workloads: cfg.Workloads, flavors: cfg.Flavors,
 		},
 	}
 	p.engine = e

@@ -22,10 +22,11 @@ type preparer struct {
 	newID     func() string
 	apart     bool // see Config
 	guard     DeletionGuard
-	networks  Networks  // nil: none
-	regions   Regions   // nil: none are chosen
-	volumes   Volumes   // nil: none
-	workloads Workloads // nil: none
+	networks  Networks     // nil: none
+	regions   Regions      // nil: none are chosen
+	volumes   Volumes      // nil: none
+	workloads Workloads    // nil: none
+	flavors   FlavorLabels // nil: none
 }
 
 // target is the desired state of an instance.
@@ -68,6 +69,7 @@ type prepared struct {
 	declared declared        // by the package
 	notes    string          // of the package, masked and cut
 	attached []nf.Attachment // all attachments; nil: those that the request asks for
+	computed []nf.ComputeUse // compute profiles of the workloads, resolved
 	mounted  []nf.VolumeUse  // all uses of volumes; nil: those that the request asks for
 
 	registered []nf.WorkloadCluster // all clusters that become regions; nil: those of the request
@@ -78,6 +80,7 @@ type declared struct {
 	networks []nf.Connection
 	volumes  []nf.Binding
 	clusters []nf.DeclaredCluster // that become regions, unless the request has a list
+	profiles map[string]nf.ComputeProfile
 }
 
 // revision returns the prepared target as revision number n.
@@ -87,7 +90,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
 		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached, Volumes: p.target.spec.Volumes, Bound: p.mounted, Drift: p.target.spec.Drift, Claims: p.target.spec.Claims,
-		Workloads: p.target.spec.Workloads, Registered: p.registered, Notes: p.notes, AAI: p.target.spec.AAI,
+		Workloads: p.target.spec.Workloads, Registered: p.registered, Compute: p.computed, Notes: p.notes, AAI: p.target.spec.AAI,
 	}
 }
 
@@ -124,7 +127,7 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 	if p.plan, out, err = pr.render(ctx, p, content{pkg, files, p.target.spec.Inputs}, region); err != nil {
 		return p.redactor().error(err)
 	}
-	p.declared, p.notes = declared{out.Networks, out.Volumes, out.Clusters}, out.Notes
+	p.declared, p.notes = declared{out.Networks, out.Volumes, out.Clusters, out.Profiles}, out.Notes
 	return nil
 }
 
@@ -133,6 +136,9 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region) error {
 	if err := pr.amend(ctx, p, region); err != nil {
 		return p.redactor().error(err)
+	}
+	if err := pr.compute(ctx, p); err != nil {
+		return p.redactor().error(located(err, p.plan))
 	}
 	if err := pr.attach(ctx, p); err != nil {
 		return p.redactor().error(located(err, p.plan))

@@ -64,7 +64,7 @@ func inForce(in nf.Instance) nf.Revision {
 		Package: in.Package, Inputs: in.Inputs, Sensitive: in.Sensitive, Labels: in.Labels, Description: in.Description,
 		Release: in.Release, Namespaces: in.Namespaces, Amendments: in.Amendments, Annotations: in.Annotations, Hidden: in.Hidden, Networks: in.Networks,
 		Attached: in.Attached, Volumes: in.Volumes, Bound: in.Bound, Drift: in.Drift, Claims: in.Claims,
-		Workloads: in.Workloads, Registered: in.Registered, AAI: in.AAI,
+		Workloads: in.Workloads, Registered: in.Registered, Compute: in.Compute, AAI: in.AAI,
 	}
 }
 
@@ -76,7 +76,7 @@ func describe(in *nf.Instance, rev nf.Revision) {
 	in.Release, in.Namespaces, in.Amendments, in.Annotations, in.Hidden = rev.Release, rev.Namespaces, rev.Amendments, rev.Annotations, rev.Hidden
 	in.Networks, in.Attached, in.Volumes, in.Bound = rev.Networks, rev.Attached, rev.Volumes, rev.Bound
 	in.Drift, in.Claims, in.AAI, in.Corrections = rev.Drift, rev.Claims, rev.AAI, nil
-	in.Workloads, in.Registered = rev.Workloads, rev.Registered
+	in.Workloads, in.Registered, in.Compute = rev.Workloads, rev.Registered, rev.Compute
 }
 
 // revisionsOf returns the revisions of an instance that are kept, ascending.

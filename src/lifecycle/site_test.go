@@ -180,6 +180,7 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 		out.Secrets = []string{"default-pass", "unused"}
 	}
 	out.Networks, out.Volumes = declaredNetworks(in), declaredVolumes(in)
+	out.Profiles = declaredProfiles
 	out.Notes, _ = in.Inputs.Parameters["notes"].(string)
 	if region, declares := in.Inputs.Parameters["edge_region"].(string); declares {
 		out.Clusters = []nf.DeclaredCluster{{WorkloadCluster: nf.WorkloadCluster{Cluster: "edge", Region: region}, At: nf.Place{Field: "workload_clusters[0]", File: "list", Lines: func(string) int { return 7 }}}}
@@ -235,6 +236,11 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 		previous = []string{g.Name}
 	}
 	return out, nil
+}
+
+// declaredProfiles are the compute profiles of every package.
+var declaredProfiles = map[string]nf.ComputeProfile{
+	"large": {Node: map[string]string{"size": "large"}}, "small": {Node: map[string]string{"size": "small"}},
 }
 
 // declaredNetworks returns the attachments that the parameter networks declares, as a

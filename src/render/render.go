@@ -113,9 +113,9 @@ type Region interface {
 type Output struct {
 	Groups    []Group
 	Hooks     []Hook
-	Networks  []nf.Connection      // attachments of the workloads to networks: Attachment, Field, File and Lines
-	Volumes   []nf.Binding         // uses of volumes by the claims, valid according to nf.CheckBindings
-	Clusters  []nf.DeclaredCluster // that become cloud regions, unless the request says otherwise
+	Networks  []nf.Connection              // attachments of the workloads to networks: Attachment, Field, File and Lines
+	Volumes   []nf.Binding                 // uses of volumes by the claims, valid according to nf.CheckBindings
+	Clusters  []nf.DeclaredCluster         // that become cloud regions, unless the request says otherwise
 	Profiles  map[string]nf.ComputeProfile // that a request can give workloads
 	Warnings  []string
 	Notes     string   // text of the package for its users; empty: none

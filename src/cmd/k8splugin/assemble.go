@@ -115,7 +115,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
-		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Workloads: s.workloads, Regions: s.regions(), Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
+		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Workloads: s.workloads, Regions: s.regions(), Flavors: flavorLabels, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare}, Directory: cfg.AAI.directory(s),
 	})
 	if err != nil {

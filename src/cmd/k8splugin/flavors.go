@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/aai"
 	"github.com/multicloud-k8s/k8splugin/src/aaisource"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -50,4 +51,15 @@ func (f facts) Regions(ctx context.Context) ([]nf.Region, error) {
 // Capabilities implements aaisource.Regions.
 func (f facts) Capabilities(ctx context.Context, region string) (nf.RegionCapabilities, error) {
 	return f.service.regions().RegionCapabilities(ctx, region, false)
+}
+
+// flavorLabels is the lifecycle.FlavorLabels of the classes of nodes that are flavors
+// in A&AI.
+func flavorLabels(offers nf.RegionCapabilities, flavor string) (alternatives []map[string]string, found bool, flavors []string) {
+	nodes := aai.NodesOf(offers.Rooms)
+	for _, class := range aai.ClassesOf(nodes) {
+		flavors = append(flavors, class.ID)
+	}
+	alternatives, found = aai.FlavorLabels(nodes, flavor)
+	return alternatives, found, flavors
 }
