@@ -55,11 +55,12 @@ type Instance struct {
 
 	Components        map[string][]string `json:"vnf_components"`
 	Release           string              `json:"release,omitempty"`
-	Namespaces        []string            `json:"namespaces,omitempty"`  // additional namespaces from its request
-	Networks          []Attachment        `json:"networks,omitempty"`    // that its request asks for
-	Attachments       []Attachment        `json:"attachments,omitempty"` // of its workloads
-	Volumes           []VolumeUse         `json:"volumes,omitempty"`     // that its request asks for
-	Bindings          []VolumeUse         `json:"bindings,omitempty"`    // of its claims
+	Namespaces        []string            `json:"namespaces,omitempty"`       // additional namespaces from its request
+	Networks          []Attachment        `json:"networks,omitempty"`         // that its request asks for
+	Attachments       []Attachment        `json:"attachments,omitempty"`      // of its workloads
+	Volumes           []VolumeUse         `json:"volumes,omitempty"`          // that its request asks for
+	Bindings          []VolumeUse         `json:"bindings,omitempty"`         // of its claims
+	Compute           []ComputeUse        `json:"compute_profiles,omitempty"` // of its workloads
 	Drift             *DriftPolicy        `json:"drift,omitempty"`
 	Claims            nf.ClaimPolicy      `json:"claims,omitempty"`
 	AAI               *AAI                `json:"aai,omitempty"`
@@ -130,6 +131,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Workloads:   List(in.Clusters(), WorkloadClusterOf),
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),
+		Compute:     List(in.Compute, ComputeUseOf),
 	}
 }
 
