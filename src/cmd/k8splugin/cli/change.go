@@ -31,20 +31,20 @@ const (
 type specFlags struct {
 	wire.InstanceTarget
 
-	description  string
-	pkg          string
-	files        []string
-	set          settings
-	oof, network []string
-	labels       labelsFlag
-	namespaces   []string
-	attach       attachFlag
-	volumes      volumeFlag
-	drift        driftFlags
-	claims       string
-	inventory    inventoryFlags
-	workloads    workloadFlag
-	execution    executionFlags
+	description string
+	pkg         string
+	files       []string
+	set         settings
+	answers     placementAnswers
+	labels      labelsFlag
+	namespaces  []string
+	attach      attachFlag
+	volumes     volumeFlag
+	drift       driftFlags
+	claims      string
+	inventory   inventoryFlags
+	workloads   workloadFlag
+	execution   executionFlags
 }
 
 func (f *specFlags) define(s *session, cmd *cobra.Command) {
@@ -53,8 +53,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.StringVar(&f.pkg, "package", "", "csar_id of the package")
 	flags.StringVar(&f.description, "description", "", "description of the instance")
 	defineValues(flags, &f.files, f.set)
-	flags.StringArrayVar(&f.oof, "oof", nil, "YAML or JSON file with oof_parameters: a map or a list of maps; can be repeated")
-	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; can be repeated")
+	f.answers.define(flags)
 	flags.Var(&f.labels, "label", "label; can be repeated")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "additional namespaces that objects may be in, comma-separated")
 	flags.Var(&f.volumes, "volume", "volume that a claim of the instance binds, as in data,claim=db-data; can be repeated")
@@ -156,11 +155,7 @@ func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
 	if out.Parameters, err = in.parameters(f.files, f.set); err != nil {
 		return nil, err
 	}
-	if out.NetworkParameters, err = in.parameters(f.network, settings{}); err != nil {
-		return nil, err
-	}
-	out.OOFParameters, err = in.answers(f.oof)
-	return out, err
+	return out, f.answers.read(in, &out.InstanceEdit)
 }
 
 // changeOptions holds the flags for waiting and for the confirmation of deletions.

@@ -166,7 +166,7 @@ func instanceShow(s *session) *cobra.Command {
 func (pr *printer) describeInstance(w io.Writer, i wire.Instance) error {
 	list := []field{
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
-		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Networks", attachmentsOf(i.Attachments)}, {"Volumes", volumeUsesOf(i.Bindings)}, {"Workload clusters", workloadsOf(i.Workloads)}, {"Package", i.Package}, {"Release", i.Release},
+		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Networks", attachmentsOf(i.Attachments)}, {"Volumes", volumeUsesOf(i.Bindings)}, {"Compute profiles", profilesOf(i.Compute)}, {"Workload clusters", workloadsOf(i.Workloads)}, {"Package", i.Package}, {"Release", i.Release},
 		{"Revision", strconv.Itoa(i.Revision)}, {"State", string(i.State)}, {"Health", string(i.Health)}, {"Health message", i.HealthMessage},
 		{"Drift", driftLine(i)}, {"Claims", string(i.Claims)}, {"A&AI", inventoryLine(i.AAI)},
 		{"Message", i.Message}, {"Operation", i.RunningOperation}, {"Labels", pairsOf(i.Labels)},

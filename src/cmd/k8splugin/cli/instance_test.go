@@ -144,6 +144,21 @@ func TestInstance(t *testing.T) {
 			console: console{stdin: "wan: {ip_address: 192.0.2.1}"},
 			replies: replies{create: accepted()},
 		},
+		"instance-create-profiles": {
+			reason:  "compute profiles are one of placement's answers",
+			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--no-wait", "--oof", "KUBE/one.yaml", "--compute-profile", "web=large", "--compute-profile", "StatefulSet/db=k8s-0123456789"},
+			replies: replies{create: accepted()},
+		},
+		"instance-create-bad-profile": {
+			reason: "a profile is that of a workload", args: []string{"instance", "create", "--region", "east", "--package", "p", "--compute-profile", "large"},
+		},
+		"instance-update-profiles": {
+			reason: "other answers of placement stay", args: []string{"instance", "update", "k3x9vq2m", "--compute-profile", "web=small", "--no-wait"},
+			replies: replies{getIt: {body: placedJSON}, patchIt: accepted()},
+		},
+		"instance-show-profiles": {
+			reason: "the compute profiles are shown", args: []string{"instance", "show", "k3x9vq2m"}, replies: replies{getIt: {body: placedJSON}},
+		},
 		"instance-create-bad-inputs": {
 			reason: "a text is no answer", args: []string{"instance", "create", "--region", "east", "--package", "p", "--oof", "KUBE/text.yaml"},
 		},

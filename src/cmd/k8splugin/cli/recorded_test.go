@@ -35,6 +35,8 @@ const (
 	instanceJSON = instanceStart + `"state":"ready","healthy":true,"health":"healthy","objects":[` +
 		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","status":"Current","message":"Deployment is available. Replicas: 2"},` +
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","status":"Current","message":"Service is ready"}]}`
+	placedJSON = instanceStart + `"state":"ready","healthy":true,"health":"healthy","oof_parameters":[{"site":"a","compute_profiles":[{"workload":"web","profile":"large"}]}],"compute_profiles":[` +
+		`{"workload":"Deployment/web","name":"large","profile":{"requests":{"cpu":"2"}}},{"workload":"StatefulSet/db","profile":{"devices":{"nvidia.com/gpu":1}}}]}`
 	driftedJSON = instanceStart + `"state":"ready","healthy":true,"health":"healthy","drift":{"mode":"warn"},"drift_state":"drifted","drift_since":"2026-01-02T03:04:05Z","objects":[` +
 		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","status":"Current","drift":{"fields":[` +
 		`{"path":"spec.replicas","applied":2,"found":4,"manager":"kubectl","subresource":"scale","changed_at":"2026-01-02T03:04:05Z"},` +

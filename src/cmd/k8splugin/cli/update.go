@@ -22,8 +22,8 @@ func instanceUpdate(s *session) *cobra.Command {
 
 Objects that the new revision no longer contains are deleted. --unset removes a
 parameter, and --label key- removes a label. The list of --oof replaces the
-existing list. --attach replaces all attachments, --volume all volumes, and
---drift-ignore all ignored fields.` + waitHelp + confirmHelp,
+existing list. --attach replaces all attachments, --volume all volumes,
+--compute-profile all compute profiles, and --drift-ignore all ignored fields.` + waitHelp + confirmHelp,
 		Example: `  k8splugin instance update fw-1 --package firewall-2 --wait
   k8splugin instance update fw-1 --set replicas=5 --unset proxy --label tier-`,
 		Args:              oneName,
@@ -38,10 +38,10 @@ existing list. --attach replaces all attachments, --volume all volumes, and
 			return err
 		}
 		if string(jsonOf(body)) == "{}" {
-			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --attach, --volume, --drift, --claims, --label or --description; "+
+			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --attach, --volume, --compute-profile, --drift, --claims, --label or --description; "+
 				"to correct drift: k8splugin instance apply %s", args[0])
 		}
-		r, err := s.patchOf(ctx, c, args[0])
+		r, err := s.changeOf(ctx, c, args[0], f.answers, body)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ Values of Secrets are masked.`,
 		if err != nil {
 			return err
 		}
-		r, err := s.patchOf(ctx, c, args[0])
+		r, err := s.changeOf(ctx, c, args[0], f.answers, body)
 		if err != nil {
 			return err
 		}
@@ -134,5 +134,15 @@ func (f *specFlags) defineChange(s *session, cmd *cobra.Command) {
 // patchOf returns the request that changes the instance with the id or name.
 func (s *session) patchOf(ctx context.Context, c *client, what string) (request, error) {
 	i, _, err := s.find(ctx, c, what)
+	return ask(api.NewUpdateVnfInstanceRequestWithBody(root, i.ID, nil, mergePatch, nil)), err
+}
+
+// changeOf is patchOf for a change. Without --oof, the other oof_parameters of the instance
+// stay beside new compute profiles.
+func (s *session) changeOf(ctx context.Context, c *client, what string, given placementAnswers, body *wire.InstancePatch) (request, error) {
+	i, _, err := s.find(ctx, c, what)
+	if len(given.oof) == 0 {
+		given.profiles.keep(body, i)
+	}
 	return ask(api.NewUpdateVnfInstanceRequestWithBody(root, i.ID, nil, mergePatch, nil)), err
 }
