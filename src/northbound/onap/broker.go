@@ -1,7 +1,9 @@
 package onap
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -32,12 +34,30 @@ type workloadRequest struct {
 	} `json:"template_data"`
 }
 
-// directives are values by name. A null value counts as absent.
+// directives are values by name. A null value counts as absent. Those of OOF can have
+// inner ones: of a VNFC, and in it of flavors or networks.
 type directives struct {
-	Attributes []struct {
-		Name  string  `json:"attribute_name"`
-		Value *string `json:"attribute_value"`
-	} `json:"attributes"`
+	ID         string       `json:"id,omitempty"`
+	Type       string       `json:"type,omitempty"`
+	Directives []directives `json:"directives,omitempty"`
+	Attributes []attribute  `json:"attributes,omitempty"`
+}
+
+type attribute struct {
+	Name  string  `json:"attribute_name"`
+	Value *string `json:"attribute_value"`
+}
+
+// values adds the values, those of inner directives first.
+func (d directives) values(out texts) {
+	for _, inner := range d.Directives {
+		inner.values(out)
+	}
+	for _, a := range d.Attributes {
+		if a.Value != nil {
+			out[a.Name] = *a.Value
+		}
+	}
 }
 
 // workload is an instance in the form of a stack. Some clients reject a
@@ -110,13 +130,26 @@ func (q workloadRequest) check() error {
 func (q workloadRequest) values() texts {
 	out := texts{}
 	for _, d := range []directives{q.SDNCDirectives, q.OOFDirectives, q.UserDirectives} {
-		for _, attribute := range d.Attributes {
-			if attribute.Value != nil {
-				out[attribute.Name] = *attribute.Value
-			}
-		}
+		d.values(out)
 	}
 	return out
+}
+
+// placement returns OOF's inner directives as oof_parameters: the flavor of a VNFC is the
+// compute profile of the workload that has its id as its name.
+func (q workloadRequest) placement() ([]map[string]any, error) {
+	if len(q.OOFDirectives.Directives) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(map[string]any{nf.DirectivesKey: q.OOFDirectives.Directives})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read oof_directives: %w", err)
+	}
+	out := map[string]any{}
+	if err := json.Unmarshal(text, &out); err != nil {
+		return nil, fmt.Errorf("cannot read oof_directives: %w", err)
+	}
+	return []map[string]any{out}, nil
 }
 
 // instance converts the request to an instance request.
@@ -150,7 +183,14 @@ func (ws workloads) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v, op, err := ws.creator.instantiate(r, req, nf.AAI{Writer: nf.AAIService, VNF: q.GenericVNF, Module: q.Module, Tenant: r.Header.Get("Project")})
+	placement, err := q.placement()
+	if err != nil {
+		return err
+	}
+	v, op, err := ws.creator.instantiate(r, req, func(s *nf.Spec) {
+		s.AAI = nf.AAI{Writer: nf.AAIService, VNF: q.GenericVNF, Module: q.Module, Tenant: r.Header.Get("Project")}
+		s.Inputs.OOF = placement
+	})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 const stackRequest = `{"generic-vnf-id": "g", "vf-module-id": "m", "vf-module-model-invariant-id": "fw", "vf-module-model-version-id": "v", "vf-module-model-customization-id": "1",
@@ -51,6 +52,35 @@ func TestWorkloads(t *testing.T) {
 	w.want(t, "for good", "DELETE "+all+"/id1", "", 500, "Error getting Instance: "+noInstance)
 	if got := w.ask(t, "GET "+all, ""); got.status != 405 || got.body != "" {
 		t.Errorf("a list of all is not there: %d %q", got.status, got.body)
+	}
+}
+
+// TestWorkloadFlavors gives a workload the flavor that OOF has chosen.
+func TestWorkloadFlavors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	const flavors = `"directives": [{"id": "web", "type": "vnfc", "directives": [
+		{"type": "flavor_directives", "attributes": [{"attribute_name": "flavor", "attribute_value": "k8s-0123456789"}]},
+		{"type": "sriovNICNetwork_directives", "attributes": [{"attribute_name": "vnic", "attribute_value": "direct"}, {"attribute_name": "none", "attribute_value": null}]}]}]`
+	body := strings.Replace(stackRequest, `"oof_directives": {`, `"oof_directives": {`+flavors+", ", 1)
+	if got := w.ask(t, "POST /acme/east/infra_workload", body); got.status != 201 {
+		t.Fatalf("the request is answered with %d %q", got.status, got.body)
+	}
+	asked := w.last().(nf.InstantiateRequest)
+	want := map[string]string{"k8s-rb-profile-name": "edge", "a": "oof", "b": "user", "k8s-rb-instance-id": "id1", "flavor": "k8s-0123456789", "vnic": "direct"}
+	if diff := cmp.Diff(want, asked.Inputs.Overrides); diff != "" {
+		t.Errorf("inner directives are values, too (-want +got):\n%s", diff)
+	}
+	uses, wrong := render.AskedCompute(asked.Inputs)
+	if len(uses) != 1 || uses[0].Workload != "web" || uses[0].Name != "k8s-0123456789" || !uses[0].Optional || wrong != nil {
+		t.Errorf("the flavor is not the profile of web: %+v %v", uses, wrong)
+	}
+	upgrade := `{"rb-name": "fw", "rb-version": "1", "profile-name": "edge", "cloud-region": "east", "override-values": {"a": "new"}}`
+	if got := w.ask(t, "POST /v1/instance/id1/upgrade", upgrade); got.status != 201 {
+		t.Fatalf("the upgrade is answered with %d %q", got.status, got.body)
+	}
+	if in, err := w.Instance(t.Context(), "id1"); err != nil || !cmp.Equal(asked.Inputs.OOF, in.Inputs.OOF) || in.Inputs.Overrides["a"] != "new" {
+		t.Errorf("an upgrade does not keep the flavor: %+v, error %v", in.Inputs, err)
 	}
 }
 

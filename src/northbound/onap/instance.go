@@ -94,7 +94,7 @@ func (is instances) create(w http.ResponseWriter, r *http.Request) error {
 	if err := req.check(); err != nil {
 		return err
 	}
-	v, _, err := is.creator.instantiate(r, req, nf.AAI{Writer: nf.AAIAdapter})
+	v, _, err := is.creator.instantiate(r, req, func(s *nf.Spec) { s.AAI = nf.AAI{Writer: nf.AAIAdapter} })
 	if err != nil {
 		return err
 	}

@@ -66,15 +66,15 @@ type creator struct {
 	newID   func() string
 }
 
-// instantiate creates an instance. It returns the instance and its operation
-// once all objects are applied.
-func (c *creator) instantiate(r *http.Request, req instanceRequest, inventory nf.AAI) (vnf, nf.Operation, error) {
+// instantiate creates an instance. Complete adds to its spec what the request does not
+// have. It returns the instance and its operation once all objects are applied.
+func (c *creator) instantiate(r *http.Request, req instanceRequest, complete func(*nf.Spec)) (vnf, nf.Operation, error) {
 	ctx, id := r.Context(), c.newID()
 	wanted, err := c.request(r, req, id)
 	if err != nil {
 		return vnf{}, nf.Operation{}, err
 	}
-	wanted.AAI = inventory
+	complete(&wanted.Spec)
 	op, err := c.engine.Instantiate(ctx, wanted)
 	if err != nil {
 		return vnf{}, op, refusedPackage("Create Kubernetes Resources", err)

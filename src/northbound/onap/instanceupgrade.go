@@ -73,9 +73,9 @@ func (us upgrades) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, e
 	}
 	op, err := us.runner.confirmed(r.Context(), us.options(r, wanted), func(ctx context.Context, opts nf.Options) (nf.Operation, error) {
 		return us.engine.Upgrade(ctx, v.ID, nf.UpgradeRequest{Options: opts, Edit: func(s *nf.Spec) error {
-			id, inventory := s.Annotations[idAnnotation], s.AAI
+			id, inventory, placement := s.Annotations[idAnnotation], s.AAI, s.Inputs.OOF
 			*s = wanted.Spec
-			s.AAI = inventory
+			s.AAI, s.Inputs.OOF = inventory, placement
 			if s.Annotations = maps.Clone(wanted.Annotations); id != "" {
 				s.Annotations[idAnnotation] = id
 			}
@@ -133,7 +133,7 @@ func (us upgrades) move(r *http.Request, records RecordWriter, v vnf, req instan
 	if err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	wanted.ID, wanted.AAI = alias.Coming, v.AAI
+	wanted.ID, wanted.AAI, wanted.Inputs.OOF = alias.Coming, v.AAI, v.Inputs.OOF
 	wanted.Annotations[idAnnotation] = v.id
 	wanted.Inputs.Overrides[instanceIDKey] = wanted.ID // used in the label of the pods
 	op, err := us.engine.Instantiate(ctx, wanted)
