@@ -65,6 +65,25 @@ const (
 	CloudRegionOriginSite    CloudRegionOrigin = "site"
 )
 
+// Defines values for ComputeProfileSpread.
+const (
+	Node ComputeProfileSpread = "node"
+	Zone ComputeProfileSpread = "zone"
+)
+
+// Defines values for ComputeProfileTolerationsEffect.
+const (
+	NoExecute        ComputeProfileTolerationsEffect = "NoExecute"
+	NoSchedule       ComputeProfileTolerationsEffect = "NoSchedule"
+	PreferNoSchedule ComputeProfileTolerationsEffect = "PreferNoSchedule"
+)
+
+// Defines values for ComputeProfileTolerationsOperator.
+const (
+	Equal  ComputeProfileTolerationsOperator = "Equal"
+	Exists ComputeProfileTolerationsOperator = "Exists"
+)
+
 // Defines values for CredentialKind.
 const (
 	CredentialKindBasic             CredentialKind = "basic"
@@ -801,6 +820,63 @@ type CloudRegionPatch struct {
 // absent is rejected. A plugin that is not declared is unknown.
 type CniPlugins map[string]bool
 
+// ComputeProfile Resources of a container, and requirements of its pods on nodes.
+type ComputeProfile struct {
+	// Devices Numbers of extended resources, such as `nvidia.com/gpu`.
+	Devices *map[string]int64 `json:"devices,omitempty"`
+
+	// Flavor Flavor of the region. The nodes must have its features.
+	Flavor *string `json:"flavor,omitempty"`
+
+	// FlavorNodes Labels of nodes with the features of the flavor, as alternatives.
+	FlavorNodes *[]map[string]string `json:"flavor_nodes,omitempty"`
+
+	// Hugepages Memory in huge pages by the size of the pages, `2Mi` or `1Gi`. It is requested and limited.
+	Hugepages *map[string]string `json:"hugepages,omitempty"`
+
+	// Limits Quantities, likewise.
+	Limits *map[string]string `json:"limits,omitempty"`
+
+	// Node Labels that the nodes must have; the value `*` stands for any.
+	Node *map[string]string `json:"node,omitempty"`
+
+	// Requests Quantities of `cpu`, `memory` and `ephemeral-storage`.
+	Requests *map[string]string `json:"requests,omitempty"`
+
+	// Spread Spreads the pods of the workload evenly.
+	Spread *ComputeProfileSpread `json:"spread,omitempty"`
+
+	// Tolerations Tolerations of the pods, in addition to their own.
+	Tolerations *[]struct {
+		Effect   *ComputeProfileTolerationsEffect   `json:"effect,omitempty"`
+		Key      *string                            `json:"key,omitempty"`
+		Operator *ComputeProfileTolerationsOperator `json:"operator,omitempty"`
+		Value    *string                            `json:"value,omitempty"`
+	} `json:"tolerations,omitempty"`
+}
+
+// ComputeProfileSpread Spreads the pods of the workload evenly.
+type ComputeProfileSpread string
+
+// ComputeProfileTolerationsEffect defines model for ComputeProfile.Tolerations.Effect.
+type ComputeProfileTolerationsEffect string
+
+// ComputeProfileTolerationsOperator defines model for ComputeProfile.Tolerations.Operator.
+type ComputeProfileTolerationsOperator string
+
+// ComputeUse Compute profile of a workload.
+type ComputeUse struct {
+	// Container Container that has the resources; absent for the first one.
+	Container *string `json:"container,omitempty"`
+
+	// Name Name of the profile in the package, or of the flavor; absent if the request has the profile.
+	Name *string `json:"name,omitempty"`
+
+	// Profile Resources of a container, and requirements of its pods on nodes.
+	Profile  ComputeProfile `json:"profile"`
+	Workload string         `json:"workload"`
+}
+
 // Confirm Digest from the `confirm` field of the 409 response or the dry run that listed the objects to be deleted.
 type Confirm = string
 
@@ -1283,6 +1359,19 @@ type OnFailure string
 // change is checked with the region first. While the region is unreachable, the request fails with 502, whatever the
 // value; a request to terminate an instance or to run its tests is accepted.
 type OnUnreachable string
+
+// OnapDirectives defines model for OnapDirectives.
+type OnapDirectives struct {
+	Attributes nullable.Nullable[[]struct {
+		AttributeName  *string     `json:"attribute_name,omitempty"`
+		AttributeValue interface{} `json:"attribute_value,omitempty"`
+	}] `json:"attributes,omitempty"`
+
+	// Directives Directives of a VNFC, and in them of its flavors and networks. A flavor is the compute profile of the workload that has the id as its name.
+	Directives nullable.Nullable[[]OnapDirectives] `json:"directives,omitempty"`
+	ID         *string                             `json:"id,omitempty"`
+	Type       *string                             `json:"type,omitempty"`
+}
 
 // Operation defines model for Operation.
 type Operation struct {
@@ -2528,8 +2617,11 @@ type VnfInstance struct {
 	// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
 	Claims        *ClaimPolicy `json:"claims,omitempty"`
 	CloudRegionID ID           `json:"cloud_region_id"`
-	CreatedAt     time.Time    `json:"created_at"`
-	CsarID        ID           `json:"csar_id"`
+
+	// ComputeProfiles Compute profiles of the workloads, as they were resolved in the package and in the region.
+	ComputeProfiles *[]ComputeUse `json:"compute_profiles,omitempty"`
+	CreatedAt       time.Time     `json:"created_at"`
+	CsarID          ID            `json:"csar_id"`
 
 	// Drift What the service does if other clients change or delete objects of the instance: nothing (`off`), show it (`warn`), or also
 	// apply the objects again (`correct`). `docs/drift.md` describes it.
@@ -2700,7 +2792,7 @@ type VnfInstanceCreate struct {
 	// value; a request to terminate an instance or to run its tests is accepted.
 	OnUnreachable *OnUnreachable `json:"on_unreachable,omitempty"`
 
-	// OofParameters Placement decisions (OOF).
+	// OofParameters Placement decisions (OOF): values of variables. The key `compute_profiles` gives workloads compute profiles: its elements have `workload`, `container` (default: the first one) and `profile`, which is the name of a profile of the package, a flavor of the region (`k8s-…`) or a ComputeProfile. An unknown workload, container or profile is rejected with 400, and an unknown flavor with 422. The key `directives` can have the flavors of ONAP's OOF.
 	OofParameters *[]Values `json:"oof_parameters,omitempty"`
 
 	// Parameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
@@ -2789,7 +2881,9 @@ type VnfInstancePatch struct {
 	// With `fail`, it fails when its timeout expires. With `wait`, it waits until the region has recovered. A request for a
 	// change is checked with the region first. While the region is unreachable, the request fails with 502, whatever the
 	// value; a request to terminate an instance or to run its tests is accepted.
-	OnUnreachable *OnUnreachable                            `json:"on_unreachable,omitempty"`
+	OnUnreachable *OnUnreachable `json:"on_unreachable,omitempty"`
+
+	// OofParameters As in the create request; replaces the list.
 	OofParameters nullable.Nullable[[]Values]               `json:"oof_parameters,omitempty"`
 	Parameters    nullable.Nullable[map[string]interface{}] `json:"parameters,omitempty"`
 
