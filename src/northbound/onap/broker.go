@@ -275,13 +275,26 @@ func (ws workloads) find(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
+// remove terminates a workload. SO takes the response for the end: it deletes the
+// vf-module in A&AI at once, with the version that it has read, so A&AI must not
+// be written for the workload after that. The response therefore waits for the end
+// of the operation, except of one that takes longer than SO waits.
 func (ws workloads) remove(w http.ResponseWriter, r *http.Request) error {
 	v, err := ws.vnfs.of(r)
 	if err != nil {
 		return fail("Error getting Instance: Get Instance", err)
 	}
-	if err := ws.terminator.terminate(r, v, false); err != nil {
+	op, err := ws.terminator.terminate(r, v, false)
+	if err != nil {
 		return fail("Error deleting instance", err)
 	}
-	return answer(w, http.StatusAccepted, workloadOf(v.id, "DELETE_COMPLETE"))
+	ended, err := ws.terminator.ended(r.Context(), op)
+	if err != nil {
+		return fail("Error deleting instance", err)
+	}
+	status := "DELETE_IN_PROGRESS"
+	if ended {
+		status = "DELETE_COMPLETE"
+	}
+	return answer(w, http.StatusAccepted, workloadOf(v.id, status))
 }

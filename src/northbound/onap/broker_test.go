@@ -1,6 +1,7 @@
 package onap_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,11 @@ func TestWorkloads(t *testing.T) {
 	w.want(t, "the instance is one like others", "GET /v1/instance?rb-name=fw", "", 200, `[{"id": "id1", "release-name": "m", "namespace": "edge", "request": {
 		"rb-name": "fw", "rb-version": "1", "profile-name": "edge", "release-name": "m", "cloud-region": "east", "labels": {"stack-name": "s1"},
 		"override-values": {"k8s-rb-profile-name": "edge", "a": "oof", "b": "user"}}}]`)
+	w.hold, w.failure = false, &nf.Failure{Kind: nf.Failed, Message: "an object stays"}
+	if got := w.ask(t, "DELETE "+all+"/id1", ""); got.status != http.StatusInternalServerError {
+		t.Errorf("a deletion that fails is an error: %d %q", got.status, got.body)
+	}
+	w.failure = nil
 	w.want(t, "it goes", "DELETE "+all+"/id1", "", 202, workload("id1", "DELETE_COMPLETE", "null"))
 	w.want(t, "and is gone", "GET "+all+"/id1", "", 404, noInstance)
 	w.want(t, "for good", "DELETE "+all+"/id1", "", 500, "Error getting Instance: "+noInstance)

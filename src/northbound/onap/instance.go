@@ -148,7 +148,7 @@ func (is instances) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Error getting Instance: Get Instance", err)
 	}
-	if err := is.terminator.terminate(r, v, claims == "delete"); err != nil {
+	if _, err := is.terminator.terminate(r, v, claims == "delete"); err != nil {
 		return fail("Error deleting instance", err)
 	}
 	w.Header().Set("Content-Type", "application/json")

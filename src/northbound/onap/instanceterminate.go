@@ -4,9 +4,15 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
+
+// removalWait is the time that the deletion of a stack waits for its end. SO's
+// client waits for a response for 60 s.
+const removalWait = 45 * time.Second
 
 // terminator terminates instances.
 type terminator struct {
@@ -15,12 +21,12 @@ type terminator struct {
 	runner *runner
 }
 
-// terminate starts to terminate an instance and the leftovers of its moves. It
-// cancels a running test. If volumes is true, the volume claims of its
-// StatefulSets are deleted, too.
-func (t *terminator) terminate(r *http.Request, v vnf, volumes bool) error {
+// terminate starts to terminate an instance and the leftovers of its moves, and
+// returns the operation of the instance. It cancels a running test. If volumes is
+// true, the volume claims of its StatefulSets are deleted, too.
+func (t *terminator) terminate(r *http.Request, v vnf, volumes bool) (nf.Operation, error) {
 	if err := t.engine.MayTerminate(r.Context(), v.ID); err != nil {
-		return err
+		return nf.Operation{}, err
 	}
 	if v.Operation != "" {
 		op, err := t.vnfs.latest(r.Context(), v.Instance)
@@ -28,17 +34,30 @@ func (t *terminator) terminate(r *http.Request, v vnf, volumes bool) error {
 			_, err = t.runner.operations.Cancel(r.Context(), op.ID)
 		}
 		if err != nil && nf.KindOf(err) != nf.Conflict { // the operation has ended
-			return err
+			return op, err
 		}
 	}
-	if err := t.start(r, v.ID, volumes); err != nil {
-		return err
+	op, err := t.start(r, v.ID, volumes)
+	if err != nil {
+		return op, err
 	}
 	leaving := v.alias.Leaving
 	if v.alias.Coming != "" {
 		leaving = append(slices.Clone(leaving), v.alias.Coming)
 	}
-	return t.leave(r, leaving, volumes)
+	return op, t.leave(r, leaving, volumes)
+}
+
+// ended waits until a termination has ended, and reports whether it has. It
+// returns the error of one that has failed.
+func (t *terminator) ended(ctx context.Context, op nf.Operation) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(removalWait, t.runner.longest))
+	defer cancel()
+	op, finished, err := northbound.Await(ctx, op, t.runner.operations.Follow, northbound.Ended)
+	if finished {
+		err = failure(op)
+	}
+	return finished, err
 }
 
 // leave starts to terminate instances that no id points to any longer. If
@@ -47,7 +66,7 @@ func (t *terminator) leave(r *http.Request, engines []string, volumes bool) erro
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(engines))) {
 		in, err := t.vnfs.instances.Instance(r.Context(), id)
 		if err == nil && in.State != nf.Terminating {
-			err = t.start(r, id, volumes)
+			_, err = t.start(r, id, volumes)
 		}
 		if nf.IgnoreNotFound(err) != nil {
 			return err
@@ -57,13 +76,12 @@ func (t *terminator) leave(r *http.Request, engines []string, volumes bool) erro
 }
 
 // start starts to terminate one instance.
-func (t *terminator) start(r *http.Request, engine string, volumes bool) error {
+func (t *terminator) start(r *http.Request, engine string, volumes bool) (nf.Operation, error) {
 	var claims nf.ClaimPolicy
 	if volumes {
 		claims = nf.ClaimsDelete
 	}
-	_, err := t.runner.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
+	return t.runner.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
 		return t.engine.Terminate(ctx, engine, nf.TerminateRequest{Claims: claims, Options: nf.Options{Trace: t.runner.trace(r)}})
 	})
-	return err
 }
