@@ -6,7 +6,7 @@
 // implied deletes, deletions that an edge prevents, and sizes of transactions.
 // The tables objects.json and edges.json describe the objects and their edges. They
 // are the part of A&AI's schema v30 (onap/aai-schema-service, Apache-2.0) that
-// concerns cloud regions, VNFs and networks, with the versions in which it appeared.
+// concerns cloud regions, services, VNFs and networks, with the versions in which it appeared.
 //
 // Where A&AI ignores a mistake, such as an unknown attribute, the simulator does
 // too, and records a violation. A test fails if there is one. A journal has all
