@@ -122,6 +122,7 @@ var floors = map[string]floor{
 	"simulator/broker": {nil, "simulated peers send messages in one way"},
 	"simulator/oof":    {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/sdc":    {[]string{"simulator/broker", "simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/so":     {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that it calls"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
