@@ -24,7 +24,7 @@ WATCHED := crypto/tls k8s.io/kube-openapi/pkg/cached
 RACE := -race $(SERIAL:%=-gcflags='%=-race=false -l') $(WATCHED:%=-gcflags=%=)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-race run sandbox sandbox-stop test announce test-deps api-deps test-go test-hosts test-machines chaos bench bench-quick golden lint lint-api fmt tidy fuzz subjects check clean
+.PHONY: help build build-race run onap sandbox sandbox-stop test announce test-deps api-deps test-go test-hosts test-machines chaos bench bench-quick golden lint lint-api fmt tidy fuzz subjects check clean
 .PHONY: kud-site kud-bundle kud-quick kud-test kud-test-more site-lab site-lab-down
 
 help: ## list these targets
@@ -36,6 +36,11 @@ build: ## build bin/k8splugin, one static binary
 run: build ## bring up a sample VNF twice, on the sandbox or on $DEMO_KUBECONFIG, and serve
 	@if [ -n "$$DEMO_KUBECONFIG" ]; then exec ./bin/k8splugin demo; fi; \
 	kubeconfig=$$($(SANDBOX) up) && exec ./bin/k8splugin demo --kubeconfig "$$kubeconfig" --data "$$(dirname "$$kubeconfig")/data"
+
+onap: build ## start simulators of ONAP's components, and drive a firewall through them; with ONCE=1, end then
+	go build -o bin/k8splugin-onap ./src/cmd/k8splugin-onap
+	@kubeconfig=$$($(SANDBOX) up) && $(SANDBOX) kubectl apply -f src/cluster/clustertest/networks.yaml && \
+	exec ./bin/k8splugin-onap up --kubeconfig "$$kubeconfig" $(if $(ONCE),--once)
 
 sandbox: ## start a real control plane on loopback; print its kubeconfig
 	@$(SANDBOX) up

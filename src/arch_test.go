@@ -123,6 +123,7 @@ var floors = map[string]floor{
 	"simulator/oof":    {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/sdc":    {[]string{"simulator/broker", "simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 	"simulator/so":     {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that it calls"},
+	"simulator/onap":   {[]string{"simulator/aai", "simulator/sdc", "simulator/so"}, "the simulators are started around the service in one way, for the program and for tests"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
@@ -131,6 +132,8 @@ var floors = map[string]floor{
 	"cmd/bench":         {[]string{"cmd/sandbox/bare", "simulator/aai"}, "what is measured is measured from outside"},
 	"cmd/sandbox/bare":  {nil, "what checks the service looks with other eyes than the service's"},
 	"cmd/sandbox":       {nil, "the sandbox serves the tests of everything, so it leans on nothing"},
+
+	"cmd/k8splugin-onap": {[]string{"simulator/onap", "simulator/so"}, "ONAP's components are simulated around the service, which is a program like theirs"},
 }
 
 // outside names what lies outside src, and the folders that may import it. Test

@@ -21,7 +21,8 @@ type simulatedAAI struct {
 	*testing.T
 	*simulator.Simulator
 
-	url string
+	url      string
+	password string // of SO
 }
 
 // newAAI starts a simulator without objects. Publish takes its events; it may be nil.
@@ -38,7 +39,7 @@ func newAAI(t *testing.T, publish func([]byte)) *simulatedAAI {
 			t.Errorf("requests that A&AI takes only in part: %q", wrong)
 		}
 	})
-	return &simulatedAAI{t, sim, server.URL}
+	return &simulatedAAI{t, sim, server.URL, "so"}
 }
 
 // startAAI starts a simulator that has the sandbox's region with a tenant.
@@ -80,7 +81,7 @@ func (a *simulatedAAI) as(method, path, body string) (int, map[string]any) {
 	if err != nil {
 		a.Fatal(err)
 	}
-	req.SetBasicAuth("so", "so")
+	req.SetBasicAuth("so", a.password)
 	media := "application/json"
 	if method == http.MethodPatch {
 		media = "application/merge-patch+json"
