@@ -103,8 +103,9 @@ func surround(t *testing.T, region string) (*onap.Surroundings, string) {
 
 func newFounding(t *testing.T, around *onap.Surroundings, ns, url string) *founding {
 	t.Helper()
+	const cpus = 16 // the nodes that other tests add have fewer
 	flow, err := around.Flow(onap.Config{
-		Service: url, Sample: os.DirFS(samples + "/vfw-onap"), Namespace: ns, Suffix: "-" + ns, Interval: 100 * time.Millisecond,
+		CPUs: cpus, Service: url, Sample: os.DirFS(samples + "/vfw-onap"), Namespace: ns, Suffix: "-" + ns, Interval: 100 * time.Millisecond,
 		Report: func(line string) { t.Log(line) },
 	})
 	if err != nil {
@@ -125,6 +126,7 @@ func (f *founding) run() {
 	}
 	before := f.objects()
 	step(f.Distribute)
+	step(f.Place)
 	step(f.Create)
 	c := caller{testService: &testService{t: f.t}, ns: f.ns}
 	networks := value(f.t, c.there("the firewall runs", "apps/v1", "Deployment", "firewall"), "spec", "template", "metadata", "annotations", "k8s.v1.cni.cncf.io/networks")
@@ -162,7 +164,7 @@ func (f *founding) run() {
 	if diff := cmp.Diff(before, after); diff != "" {
 		f.t.Errorf("the cluster is not as before (-before +after):\n%s", diff)
 	}
-	for path, element := range map[string]string{"/network/l3-networks": "l3-network", "/network/generic-vnfs": "generic-vnf"} {
+	for path, element := range map[string]string{"/network/l3-networks": "l3-network", "/network/generic-vnfs": "generic-vnf", f.place() + "/flavors": "flavor"} {
 		if left := f.entries(path, element); left > 0 {
 			f.t.Errorf("A&AI still has %d objects of type %s", left, element)
 		}
@@ -176,6 +178,11 @@ func (f *founding) run() {
 func (f *founding) objects() []string {
 	f.t.Helper()
 	return slices.DeleteFunc(clustertest.Objects(f.t, f.ns), func(one string) bool { return !strings.Contains(one, f.ns) })
+}
+
+// place returns the path of the region in A&AI.
+func (f *founding) place() string {
+	return "/cloud-infrastructure/cloud-regions/cloud-region/k8s/" + f.VNF.Region
 }
 
 // entries returns the number of objects of a collection of A&AI.

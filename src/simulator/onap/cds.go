@@ -13,36 +13,37 @@ import (
 	"path"
 )
 
-// call sends a request of CDS. Content that is not JSON is sent as it is.
+// call sends a request of CDS, or of an operator, and returns its status, which must be one
+// of those given. Content that is not JSON is sent as it is.
 func (f *Flow) call(ctx context.Context, method, at string, body any, statuses ...int) (int, error) {
 	content, raw := body.([]byte)
 	if !raw && body != nil {
 		var err error
 		if content, err = json.Marshal(body); err != nil {
-			return 0, fmt.Errorf("CDS: cannot write %s: %w", at, err)
+			return 0, fmt.Errorf("cannot write %s: %w", at, err)
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, f.cfg.Service+at, bytes.NewReader(content))
 	if err != nil {
-		return 0, fmt.Errorf("CDS: cannot send %s %s: %w", method, at, err)
+		return 0, fmt.Errorf("cannot send %s %s: %w", method, at, err)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("CDS: cannot send %s %s: %w", method, at, err)
+		return 0, fmt.Errorf("cannot send %s %s: %w", method, at, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return 0, fmt.Errorf("CDS: cannot read the response to %s %s: %w", method, at, err)
+		return 0, fmt.Errorf("cannot read the response to %s %s: %w", method, at, err)
 	}
 	for _, status := range statuses {
 		if resp.StatusCode == status {
 			return status, nil
 		}
 	}
-	return 0, fmt.Errorf("CDS: %s %s: status %d, want %v: %s", method, at, resp.StatusCode, statuses, text)
+	return 0, fmt.Errorf("%s %s: status %d, want %v: %s", method, at, resp.StatusCode, statuses, text)
 }
 
 // missing reports whether an object of ONAP's API does not exist.

@@ -2,7 +2,7 @@
 // flow with all of them: a virtual firewall is designed in SDC, placed, created by SO,
 // configured by CDS, healed and deleted.
 //
-// Surroundings are an A&AI, an SDC with its Kafka, and SO, on loopback. They have the
+// Surroundings are an A&AI, an SDC with its Kafka, OOF and SO, on loopback. They have the
 // arguments with which the service uses them, and files with the credentials. A&AI has a
 // cloud region, with the kubeconfig in it, and a tenant.
 //

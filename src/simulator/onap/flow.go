@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/simulator/oof"
 	"github.com/multicloud-k8s/k8splugin/src/simulator/sdc"
 	"github.com/multicloud-k8s/k8splugin/src/simulator/so"
 )
@@ -27,6 +28,7 @@ type Config struct {
 	Sample    fs.FS             // folders chart and config: deployments/samples/vfw-onap
 	Namespace string            // of the VNF
 	Suffix    string            // of the names of the networks, which are unique in a region
+	CPUs      int               // that each node of the firewall's flavor has at least; 1 by default
 	Interval  time.Duration     // between polls; that of SO by default
 	Report    func(line string) // gets a line for each step
 }
@@ -34,6 +36,7 @@ type Config struct {
 // Flow is one life of the firewall.
 type Flow struct {
 	SO    *so.Driver
+	OOF   *oof.Simulator
 	VNF   so.VNF
 	Stack so.Stack // set by Create
 
@@ -45,9 +48,13 @@ type Flow struct {
 // Flow returns a flow with a service that has the arguments of the surroundings.
 func (s *Surroundings) Flow(cfg Config) (*Flow, error) {
 	driver, err := so.New(so.Config{
-		Service: so.Server{URL: cfg.Service}, AAI: so.Server{URL: s.aai.url, User: orchestrator, Password: orchestrator + "-only-for-trials"},
+		Service: so.Server{URL: cfg.Service}, AAI: so.Server{URL: s.aai.url, User: orchestrator, Password: secret(orchestrator)},
 		Interval: cfg.Interval, Limit: 5 * time.Minute, Report: cfg.Report,
 	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot start the flow: %w", err)
+	}
+	placement, err := oof.New(oof.Config{AAI: s.aai.url, User: placementUser, Password: secret(placementUser), Multicloud: cfg.Service + "/api/multicloud"})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the flow: %w", err)
 	}
@@ -57,7 +64,7 @@ func (s *Surroundings) Flow(cfg Config) (*Flow, error) {
 	if cfg.Report == nil {
 		cfg.Report = func(string) {}
 	}
-	f := &Flow{SO: driver, s: s, cfg: cfg, VNF: so.VNF{
+	f := &Flow{SO: driver, OOF: placement, s: s, cfg: cfg, VNF: so.VNF{
 		Owner: s.Place.Owner, Region: s.Place.Region, Tenant: s.Place.Tenant, Service: "vfw-" + cfg.Namespace, ID: "vfw-vnf-" + cfg.Namespace, Type: "vfw",
 		Module: "vfw-module-" + cfg.Namespace, Invariant: invariant, Version: "vfw-model", Customization: customization, Profile: profile, Release: "vfw-" + cfg.Namespace,
 	}}
@@ -84,7 +91,7 @@ func (f *Flow) Run(ctx context.Context) error {
 
 // Steps returns the steps in their order.
 func (f *Flow) Steps() []func(context.Context) error {
-	return []func(context.Context) error{f.Distribute, f.Create, f.Configure, f.Heal, f.Delete}
+	return []func(context.Context) error{f.Distribute, f.Place, f.Create, f.Configure, f.Heal, f.Delete}
 }
 
 // Distribute has SDC distribute the firewall, until the service has reported that it is
@@ -134,8 +141,7 @@ func (f *Flow) distribute(ctx context.Context, limit time.Duration) (string, err
 	return all[len(all)-1].Status, nil
 }
 
-// Create has CDS upload the profile, and SO create the networks and the stack. The service
-// imports the region from A&AI.
+// Create has CDS upload the profile, and SO create the networks and the stack.
 func (f *Flow) Create(ctx context.Context) error {
 	if err := f.uploadProfile(ctx); err != nil {
 		return err
@@ -172,7 +178,8 @@ func (f *Flow) Heal(ctx context.Context) error {
 	return nil
 }
 
-// Delete has SO delete the stack, the VNF and the networks. SDC's definition stays.
+// Delete has SO delete the stack, the VNF and the networks, and an operator deregister the
+// region. SDC's definition stays.
 func (f *Flow) Delete(ctx context.Context) error {
 	if err := f.SO.DeleteStack(ctx, f.VNF, f.Stack); err != nil {
 		return fmt.Errorf("cannot delete the VNF: %w", err)
@@ -185,5 +192,5 @@ func (f *Flow) Delete(ctx context.Context) error {
 			return fmt.Errorf("cannot delete the networks: %w", err)
 		}
 	}
-	return nil
+	return f.deregister(ctx)
 }

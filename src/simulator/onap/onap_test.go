@@ -65,7 +65,7 @@ func TestFlow(t *testing.T) {
 	if err := f.Run(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a flow without a sample: %v", err)
 	}
-	if f.VNF.Values["networks.protected"] != "protected-1" || len(f.Steps()) != 5 {
+	if f.VNF.Values["networks.protected"] != "protected-1" || len(f.Steps()) != 6 {
 		t.Errorf("the flow has the values %v", f.VNF.Values)
 	}
 }

@@ -21,10 +21,14 @@ import (
 // The credentials of the simulators, which listen on loopback only.
 const (
 	serviceUser   = "k8splugin"
+	placementUser = "oof"
 	orchestrator  = "so"
 	kafkaUser     = "multicloud-k8s-ku"
 	headerTimeout = 10 * time.Second
 )
+
+// secret returns the password of a user.
+func secret(user string) string { return user + "-only-for-trials" }
 
 // Place is a cloud region of A&AI, and a tenant in it.
 type Place struct{ Owner, Region, Tenant string }
@@ -47,7 +51,6 @@ type Surroundings struct {
 // Start starts the simulators. It stores the region with its kubeconfig in A&AI, and files
 // with credentials in a folder. The caller must close the surroundings.
 func Start(ctx context.Context, dir string, place Place, kubeconfig []byte) (*Surroundings, error) {
-	secret := func(name string) string { return name + "-only-for-trials" }
 	s := &Surroundings{Place: place, files: map[string]string{}}
 	for name, content := range map[string]string{
 		"aai-user": serviceUser, "aai-password": secret(serviceUser), "sdc-user": "multicloud", "sdc-password": secret("sdc"),
@@ -59,7 +62,7 @@ func Start(ctx context.Context, dir string, place Place, kubeconfig []byte) (*Su
 		}
 	}
 	var err error
-	if s.AAI, err = aai.New(aai.Config{Users: map[string]string{serviceUser: secret(serviceUser), orchestrator: secret(orchestrator)}}); err != nil {
+	if s.AAI, err = aai.New(aai.Config{Users: map[string]string{serviceUser: secret(serviceUser), orchestrator: secret(orchestrator), placementUser: secret(placementUser)}}); err != nil {
 		return nil, fmt.Errorf("cannot start the simulators: %w", err)
 	}
 	s.SDC, err = sdc.New(sdc.Config{Users: map[string]string{"multicloud": secret("sdc")}, KafkaUser: kafkaUser, KafkaPassword: secret("kafka"), Deployed: s.deployed})
@@ -105,7 +108,7 @@ func (s *Surroundings) URLs() map[string]string {
 func (s *Surroundings) Arguments() []string {
 	return []string{
 		"--aai-url", s.aai.url, "--aai-user-file", s.files["aai-user"], "--aai-password-file", s.files["aai-password"],
-		"--aai-write", "--aai-objects", "k8s-resource,vserver,network", "--aai-service-url", "http://k8splugin.example", "--aai-interval", "1s", "--aai-rate", "1000",
+		"--aai-write", "--aai-objects", "k8s-resource,vserver,network,flavor", "--aai-service-url", "http://k8splugin.example", "--aai-interval", "1s", "--aai-rate", "1000",
 		"--sdc-url", s.sdc.url, "--sdc-mode", "distribution", "--sdc-user-file", s.files["sdc-user"], "--sdc-password-file", s.files["sdc-password"],
 		"--kafka-jaas-file", s.files["kafka-jaas"], "--allowed-callbacks", "127.0.0.1",
 	}
@@ -172,7 +175,7 @@ func (s *Surroundings) put(ctx context.Context, path string, body map[string]any
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	req.SetBasicAuth(orchestrator, orchestrator+"-only-for-trials")
+	req.SetBasicAuth(orchestrator, secret(orchestrator))
 	for name, value := range map[string]string{"X-FromAppId": "operator", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
 		req.Header.Set(name, value)
 	}
