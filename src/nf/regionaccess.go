@@ -36,6 +36,11 @@ type Access struct {
 	ServiceAccount *ServiceAccount `json:"service_account,omitempty"`
 	Renewed        *RenewedToken   `json:"renewed,omitempty"` // last token that was requested; only the service sets it
 
+	// Rotation says that the service renews Token or Certificate; nil: it renews
+	// the tokens of ServiceAccount only.
+	Rotation           *Rotation           `json:"rotation,omitempty"`
+	CertificateRenewal *CertificateRenewal `json:"certificate_renewal,omitempty"`
+
 	Impersonate *Impersonation `json:"impersonate,omitempty"`
 
 	// Kubeconfig is the file from which the other fields were read; empty if
@@ -91,9 +96,9 @@ type Impersonation struct {
 func (a Access) LogValue() slog.Value { return slog.StringValue(a.Server) }
 
 // Equal reports whether the service connects in the same way with both. It
-// ignores Kubeconfig and Renewed.
+// ignores Kubeconfig, Renewed and CertificateRenewal.
 func (a Access) Equal(b Access) bool {
-	a.Kubeconfig, b.Kubeconfig, a.Renewed, b.Renewed = nil, nil, nil, nil
+	a.Kubeconfig, b.Kubeconfig, a.Renewed, b.Renewed, a.CertificateRenewal, b.CertificateRenewal = nil, nil, nil, nil, nil, nil
 	if reflect.DeepEqual(a, b) {
 		return true
 	}
@@ -118,7 +123,7 @@ func (a Access) Validate(name func(field string) string) Violations {
 	c := accessCheck{name: name}
 	c.server(a)
 	c.credential(a)
-	return c.found
+	return append(c.found, a.CheckRotation()...)
 }
 
 // accessCheck collects the violations of an Access.
@@ -208,10 +213,8 @@ func (c *accessCheck) single(a Access) {
 	}
 }
 
-const (
-	shortestTokenLife = 600     // seconds; API servers accept no shorter one
-	longestTokenLife  = 1 << 32 // seconds; likewise no longer one
-)
+// longestTokenLife is the longest life, in seconds, of a token that API servers issue.
+const longestTokenLife = 1 << 32
 
 func (c *accessCheck) serviceAccount(a Access) {
 	sa := a.ServiceAccount
@@ -227,8 +230,8 @@ func (c *accessCheck) serviceAccount(a Access) {
 	if slices.Contains(sa.Audiences, "") {
 		c.add("service_account.audiences", "has an empty element")
 	}
-	if sa.Lifetime != 0 && (sa.Lifetime < shortestTokenLife || sa.Lifetime > longestTokenLife) {
-		c.add("service_account.lifetime_seconds", fmt.Sprintf("must be between %d and %d", shortestTokenLife, longestTokenLife))
+	if sa.Lifetime != 0 && (sa.Lifetime < shortestLife || sa.Lifetime > longestTokenLife) {
+		c.add("service_account.lifetime_seconds", fmt.Sprintf("must be between %d and %d", shortestLife, longestTokenLife))
 	}
 }
 
