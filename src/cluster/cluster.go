@@ -58,8 +58,12 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 	case access.OIDC != nil:
 		bt.tokens = newTokens(pc.Clock, bt.tokenLog())
 		bt.tokens.fetch = bt.passwordGrant(*access.OIDC)
-	case access.ServiceAccount != nil:
+	case access.Account() != nil:
 		bt.tokens = bt.accountTokens(access)
+	case access.Renews():
+		if bt.certificates, err = bt.accessCertificates(access); err != nil {
+			return nil, fmt.Errorf("cannot use the client certificate: %w", err)
+		}
 	}
 	surveys, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, connection)
 	if err != nil {

@@ -40,7 +40,7 @@ func configure(a nf.Access) (*rest.Config, error) {
 		// itself with status 429, and the client honors that.
 		QPS: -1,
 	}
-	if a.ServiceAccount != nil {
+	if a.Account() != nil {
 		cfg.BearerToken = "" // each request gets the current token
 	}
 	if len(a.Proxy) > 0 {
@@ -59,6 +59,21 @@ func configure(a nf.Access) (*rest.Config, error) {
 // connect returns a client with its own transport, which ends with the cluster.
 // client-go would cache transports forever.
 func (bt *breakerTransport) connect(cfg *rest.Config) (*http.Client, error) {
+	first, err := bt.transportOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	bt.transport = &connections{}
+	bt.transport.replace(first)
+	bt.next, err = rest.HTTPWrappersForConfig(cfg, bt.cfg.Wrap(bt.region, bt.transport))
+	if err != nil {
+		return nil, fmt.Errorf("cannot use access: %w", err)
+	}
+	return &http.Client{Transport: bt, CheckRedirect: stay}, nil
+}
+
+// transportOf returns a transport with connections of its own.
+func (bt *breakerTransport) transportOf(cfg *rest.Config) (*http.Transport, error) {
 	secure, err := rest.TLSConfigFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use access: %w", err)
@@ -67,7 +82,7 @@ func (bt *breakerTransport) connect(cfg *rest.Config) (*http.Client, error) {
 	if proxy == nil {
 		proxy = bt.operatorsProxy
 	}
-	bt.transport = utilnet.SetTransportDefaults(&http.Transport{
+	return utilnet.SetTransportDefaults(&http.Transport{
 		DialContext:         bt.dial,
 		Proxy:               proxy,
 		MaxConnsPerHost:     int(bt.usage.limits.turns + bt.usage.limits.watches),
@@ -88,12 +103,7 @@ func (bt *breakerTransport) connect(cfg *rest.Config) (*http.Client, error) {
 			// Received data that is not yet read takes memory, too.
 			MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 3 << 20,
 		},
-	})
-	bt.next, err = rest.HTTPWrappersForConfig(cfg, bt.cfg.Wrap(bt.region, bt.transport))
-	if err != nil {
-		return nil, fmt.Errorf("cannot use access: %w", err)
-	}
-	return &http.Client{Transport: bt, CheckRedirect: stay}, nil
+	}), nil
 }
 
 // stay is the CheckRedirect of clients that follow no redirect.

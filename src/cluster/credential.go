@@ -2,11 +2,8 @@ package cluster
 
 import (
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -23,7 +20,7 @@ func credentialOf(a nf.Access) nf.Credential {
 	switch {
 	case len(a.Certificate) > 0:
 		return nf.Credential{Kind: "client-certificate", Expires: chainExpiry(a.Certificate)}
-	case a.ServiceAccount != nil:
+	case a.Account() != nil:
 		return nf.Credential{Kind: "service-account"}
 	case len(a.Token) > 0:
 		return nf.Credential{Kind: "token", Expires: tokenExpiry(string(a.Token))}
@@ -49,18 +46,10 @@ func chainExpiry(chain []byte) time.Time {
 
 // tokenExpiry returns the "exp" claim of a JWT; zero for any other token.
 func tokenExpiry(token string) time.Time {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return time.Time{}
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
-	if err != nil {
-		return time.Time{}
-	}
 	var claims struct {
 		Expires float64 `json:"exp"` // seconds, possibly with a fraction
 	}
-	if json.Unmarshal(payload, &claims) != nil || claims.Expires <= 0 || claims.Expires > math.MaxUint32 {
+	if !nf.Claims(token, &claims) || claims.Expires <= 0 || claims.Expires > math.MaxUint32 {
 		return time.Time{}
 	}
 	return time.Unix(int64(claims.Expires), 0).UTC()

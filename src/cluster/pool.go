@@ -42,6 +42,12 @@ type PoolConfig struct {
 	// access by now. Default: tokens of service accounts are not renewed.
 	Keep func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error
 
+	// Renewal edits what is stored of the renewal of a region's client certificate,
+	// and returns it. Edit may be called more than once. If the region has another
+	// access by now, Renewal stores nothing and returns zero. Default: client
+	// certificates are not renewed.
+	Renewal func(ctx context.Context, region string, access nf.Access, edit func(*nf.CertificateRenewal)) (nf.CertificateRenewal, error)
+
 	// Rejected is called for each request whose credentials the region does not
 	// accept: those of the access. It must return quickly. Default: none.
 	Rejected func(region string, access nf.Access)
@@ -146,7 +152,7 @@ func (p *Pool) open(id string, access nf.Access) (c, former *Cluster, err error)
 	if e := p.known[id]; e != nil {
 		if e.access.Equal(access) {
 			e.access = access // comparing equal values is quicker
-			e.cluster.transport.offer(access.Renewed)
+			e.cluster.transport.offer(access)
 			return e.cluster, nil, nil
 		}
 		former = e.cluster

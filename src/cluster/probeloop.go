@@ -20,7 +20,7 @@ const (
 	syncInterval             = 5 * time.Second  // the registered regions
 	dueInterval              = time.Second      // which regions are due for a check
 	probeInterval            = 30 * time.Second // a region that is available
-	unreachableProbeInterval = 5 * time.Second  // a region that is not
+	unreachableProbeInterval = 5 * time.Second  // a region that is not, or that signs its certificate
 	readyTimeout             = 10 * time.Second
 	maxProbes                = 64 // regions checked at the same time
 )
@@ -28,8 +28,8 @@ const (
 // Run keeps the pool in sync with the registered regions, which it reads every
 // 5 seconds: it drops the clusters of regions that were deregistered or have
 // another access, as Forget does. It checks each region about every 30
-// seconds, and about every 5 seconds while the region is unreachable, so that
-// State is current without other requests. It checks up to 64 regions at the
+// seconds, and about every 5 seconds while the region is unreachable or signs its
+// certificate, so that State is current without other requests. It checks up to 64 regions at the
 // same time, so that an unreachable one does not delay the others. When the
 // context ends, Run stops everything that it started and returns nil.
 func (p *Pool) Run(ctx context.Context, regions func(context.Context) ([]nf.Region, error)) error {
@@ -114,6 +114,7 @@ func (p *Pool) probeLoop(ctx context.Context, probes *errgroup.Group) {
 	for _, e := range p.due() {
 		probes.Go(func() error {
 			e.cluster.checkReady(ctx)
+			renewCertificate(ctx, e.cluster)
 			p.schedule(e)
 			return nil
 		})
@@ -144,7 +145,7 @@ func (p *Pool) schedule(e *entry) {
 	defer p.mu.Unlock()
 	now := p.cfg.Clock()
 	interval := probeInterval
-	if s.Condition == nf.RegionUnreachable {
+	if signing := s.Credential.Request != "" && s.Credential.Failing.IsZero(); signing || s.Condition == nf.RegionUnreachable {
 		interval = unreachableProbeInterval
 	}
 	// The random part spreads the checks of the regions.

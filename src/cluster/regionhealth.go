@@ -43,6 +43,13 @@ func (s *regionHealth) observe(ctx context.Context, resp *http.Response) (reason
 	return ""
 }
 
+// available reports whether the region is available.
+func (s *regionHealth) available() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.condition == nf.RegionAvailable
+}
+
 // markProbed records that the region was checked without a conclusion.
 func (s *regionHealth) markProbed() {
 	s.mu.Lock()
@@ -104,8 +111,8 @@ func (c *Cluster) state(warning time.Duration) nf.RegionState {
 	}
 	s.mu.Unlock()
 	out.Breaker, out.Retry = c.transport.breaker.State()
-	if c.transport.tokens != nil {
-		return withRenewal(c, out)
+	if p, renewed := c.transport.renewal(); renewed {
+		return withRenewal(c, p, out)
 	}
 	now, ends := s.clock(), c.credential.Expires
 	if ends.IsZero() || now.Before(ends.Add(-warning)) {
@@ -138,14 +145,14 @@ func withExpiry(s nf.RegionState, since time.Time, words string) nf.RegionState 
 	return s
 }
 
-// withRenewal adds to a state of a cluster that the token cannot be renewed, unless its message
-// has the cause already.
-func withRenewal(c *Cluster, s nf.RegionState) nf.RegionState {
-	p := c.transport.tokens.problem()
+// withRenewal adds the renewal of the credential to a state of a cluster. If the renewal
+// fails, it adds the cause, unless the message has it already.
+func withRenewal(c *Cluster, p renewalProblem, s nf.RegionState) nf.RegionState {
+	s.Credential.Rotates, s.Credential.Expires, s.Credential.Request = true, p.expires, p.request
 	if p.failure == nil {
 		return s
 	}
-	s.Credential.Expires = p.expires
+	s.Credential.Failing = p.since
 	cause := "cannot be renewed: " + tokenCause(p.failure)
 	switch {
 	case s.Condition != nf.RegionAvailable && p.expires.IsZero():

@@ -32,8 +32,14 @@ func (b bearer) renewal(delay float64) time.Time {
 	if b.fetched.IsZero() {
 		return time.Time{}
 	}
-	life := b.expires.Sub(b.fetched)
-	return b.fetched.Add(life*2/3 + time.Duration(float64(life)/10*delay))
+	return renewalTime(b.fetched, b.expires, delay)
+}
+
+// renewalTime returns when a credential is to be renewed: after two thirds of its life.
+// A delay between 0 and 1 adds up to a tenth of the life.
+func renewalTime(issued, expires time.Time, delay float64) time.Time {
+	life := expires.Sub(issued)
+	return issued.Add(life*2/3 + time.Duration(float64(life)/10*delay))
 }
 
 // valid reports whether the token has not expired.
@@ -221,17 +227,30 @@ func (ts *tokens) conclude(ctx context.Context, err error) {
 	}
 }
 
-// renewalProblem is why a token is not renewed.
+// renewalProblem is why a credential is not renewed, if it is not.
 type renewalProblem struct {
 	failure error     // of the last renewal; nil: it succeeded
 	since   time.Time // of the first failure
-	expires time.Time // of the current token; zero: unknown
+	expires time.Time // of the current credential; zero: unknown
+	request string    // name of the CertificateSigningRequest that is not answered
 }
 
-func (ts *tokens) problem() renewalProblem {
+func (ts *tokens) progress() renewalProblem {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return renewalProblem{ts.failure, ts.failing, ts.current.expires}
+	return renewalProblem{failure: ts.failure, since: ts.failing, expires: ts.current.expires}
+}
+
+// renewal returns how far the renewal of the region's credential is; renewed is false if
+// it is not renewed.
+func (bt *breakerTransport) renewal() (p renewalProblem, renewed bool) {
+	switch {
+	case bt.tokens != nil:
+		return bt.tokens.progress(), true
+	case bt.certificates != nil:
+		return bt.certificates.progress(), true
+	}
+	return renewalProblem{}, false
 }
 
 // offer uses a token that another replica has fetched, if it expires later than
@@ -266,8 +285,12 @@ func (ts *tokens) reject(token string) {
 }
 
 // authorize returns the request with the region's current token, and the token.
-// It returns the request unchanged if the region's credential is not renewed.
+// It returns the request unchanged if the region has no token that is renewed. A client
+// certificate that is renewed is that of the connection.
 func (bt *breakerTransport) authorize(req *http.Request) (*http.Request, string, error) {
+	if bt.certificates != nil {
+		bt.certificates.choose()
+	}
 	if bt.tokens == nil {
 		return req, "", nil
 	}

@@ -51,10 +51,13 @@ func (bt *breakerTransport) accountTokens(access nf.Access) *tokens {
 
 func (bt *breakerTransport) tokenLog() *slog.Logger { return bt.cfg.Logger.With("region", bt.region) }
 
-// offer uses a token that another replica may have stored.
-func (bt *breakerTransport) offer(token *nf.RenewedToken) {
+// offer uses the credential of an equal access, which another replica may have renewed.
+func (bt *breakerTransport) offer(access nf.Access) {
 	if bt.tokens != nil {
-		bt.tokens.offer(renewed(token))
+		bt.tokens.offer(renewed(access.Renewed))
+	}
+	if bt.certificates != nil {
+		bt.certificates.offer(access.CertificateRenewal)
 	}
 }
 
@@ -68,7 +71,8 @@ func renewed(t *nf.RenewedToken) bearer {
 // requestToken requests a token for the access's service account, and checks
 // that the API server accepts it.
 func (bt *breakerTransport) requestToken(ctx context.Context, access nf.Access, current string) (bearer, error) {
-	account, life, server := *access.ServiceAccount, access.ServiceAccount.Lifetime, strings.TrimSuffix(access.Server, "/")
+	account, server := *access.Account(), strings.TrimSuffix(access.Server, "/")
+	life := account.Lifetime
 	if life == 0 {
 		life = defaultTokenLife
 	}

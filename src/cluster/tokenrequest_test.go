@@ -127,7 +127,7 @@ func TestTokenRequestFails(t *testing.T) {
 			}
 			state := c.state(time.Hour)
 			if state.Condition != nf.RegionExpiring || !strings.Contains(state.Message, tc.want) || strings.Contains(state.Message, secret) ||
-				state.Credential.Expires.IsZero() || len(i.shelf.tokens()) != 0 {
+				state.Credential.Failing.IsZero() || state.Credential.Expires.IsZero() || len(i.shelf.tokens()) != 0 {
 				t.Errorf("%s: %+v, want %q without the server's text", tc.reason, state, tc.want)
 			}
 			diff(t, "the audiences are those of the access, the lifetime is an hour", authentication.TokenRequestSpec{
@@ -159,10 +159,10 @@ func TestTokenRequestLife(t *testing.T) {
 		{"it is stored later, without another one", tokenRetry, func() { i.shelf.fail(nil) }, 3, 3, 5, ""},
 		{"another replica's token is used", 50 * time.Minute, func() {
 			i.valid["shared"] = true
-			c.transport.offer(&nf.RenewedToken{Token: nf.Secret("shared"), Issued: i.shelf.now(), Expires: i.shelf.now().Add(time.Hour)})
+			c.transport.offer(nf.Access{Renewed: &nf.RenewedToken{Token: nf.Secret("shared"), Issued: i.shelf.now(), Expires: i.shelf.now().Add(time.Hour)}})
 		}, 3, 3, 5, ""},
 		{"an older one is not", 0, func() {
-			c.transport.offer(&nf.RenewedToken{Token: nf.Secret("old"), Issued: i.shelf.now(), Expires: i.shelf.now().Add(time.Minute)})
+			c.transport.offer(nf.Access{Renewed: &nf.RenewedToken{Token: nf.Secret("old"), Issued: i.shelf.now(), Expires: i.shelf.now().Add(time.Minute)}})
 		}, 3, 3, 5, ""},
 		{"a token that is rejected is reported", time.Minute, func() { i.valid["shared"] = false }, 3, 3, 5, "unauthorized"},
 		{"the given one is used, and renewed", 0, func() {}, 4, 4, 6, ""},

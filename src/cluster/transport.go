@@ -54,13 +54,15 @@ type breakerTransport struct {
 	access    nf.Access
 	cfg       PoolConfig
 	usage     *usage
-	transport *http.Transport
+	transport *connections
 	proxy     atomic.Pointer[string] // host:port of the operator's proxy, once used
 	next      http.RoundTripper      // wraps the transport
-	tokens    *tokens                // of a credential that is renewed; otherwise nil
+	tokens    *tokens                // of a token that is renewed; otherwise nil
 	breaker   *breaker.Breaker
 	health    regionHealth
 	closed    chan struct{} // closed by close
+
+	certificates *clientCertificates // of a client certificate that is renewed; otherwise nil
 }
 
 func newBreakerTransport(region string, access nf.Access, cfg PoolConfig) *breakerTransport {

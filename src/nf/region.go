@@ -118,7 +118,10 @@ const (
 // Credential describes the credential of a region, without the secret.
 type Credential struct {
 	Kind    string    // "client-certificate", "token", "basic", "oidc" or "service-account"; empty: none
-	Expires time.Time // zero: never, unknown, or the service renews it successfully
+	Expires time.Time // zero: never, or unknown
+	Rotates bool      // the service renews it
+	Failing time.Time // since when the renewal fails or waits for an operator; zero: it works
+	Request string    // name of the CertificateSigningRequest that is not answered; empty: none
 }
 
 // Holder is a subject that holds something, and the scope of the subject. The scope
