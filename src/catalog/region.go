@@ -87,7 +87,7 @@ func (c *Catalog) RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.
 }
 
 // read returns the access with the fields that its kubeconfig describes, if it
-// has one.
+// has one. The credential of the kubeconfig rotates as the access says.
 func (c *Catalog) read(a nf.Access) (nf.Access, error) {
 	if len(a.Kubeconfig) == 0 {
 		return a, nil
@@ -95,7 +95,15 @@ func (c *Catalog) read(a nf.Access) (nf.Access, error) {
 	if c.cfg.Parse == nil {
 		return a, nf.E(nf.Unsupported, "read", "kubeconfig", errors.New("no parser is configured"))
 	}
-	return c.cfg.Parse(a.Kubeconfig)
+	out, err := c.cfg.Parse(a.Kubeconfig)
+	if err != nil {
+		return nf.Access{}, err
+	}
+	out.Rotation = a.Rotation
+	if v := out.CheckRotation(); len(v) > 0 {
+		return nf.Access{}, nf.E(nf.Invalid, "use", "kubeconfig", v)
+	}
+	return out, nil
 }
 
 // UpdateRegion edits a region. Changes of its id, origin, holds and times are ignored.
@@ -120,6 +128,7 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
 		}
 	}
+	access = access.WithRenewal(before.Access) // the given credential may have expired
 	if !before.Access.Equal(access) {
 		if probe, err = c.cfg.Probe(ctx, access); err != nil {
 			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
@@ -134,10 +143,7 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "access", Message: "was changed by another request"}})
 		}
 		r.ID, r.Origin, r.Removing, r.Created = fixed.ID, fixed.Origin, fixed.Removing, fixed.Created
-		r.Access, r.Probe, r.Updated = access, probe, fixed.Updated
-		if r.Access.Renewed = nil; r.Access.Equal(fixed.Access) {
-			r.Access.Renewed = fixed.Access.Renewed
-		}
+		r.Access, r.Probe, r.Updated = access.WithRenewal(fixed.Access), probe, fixed.Updated
 		if !sameAccess(r.Access, fixed.Access) || !reflect.DeepEqual(withoutAccess(*r), withoutAccess(fixed)) {
 			r.Updated = c.cfg.Clock().UTC()
 		}
@@ -162,6 +168,28 @@ func (c *Catalog) KeepToken(ctx context.Context, id string, access nf.Access, to
 		return nil
 	})
 	return nf.IgnoreNotFound(err)
+}
+
+// EditRenewal edits what is stored of the renewal of an access's client certificate, and
+// returns it. Edit may be called more than once. It stores nothing and returns zero if the
+// region no longer exists or has another access.
+func (c *Catalog) EditRenewal(ctx context.Context, id string, access nf.Access, edit func(*nf.CertificateRenewal)) (nf.CertificateRenewal, error) {
+	var stored nf.CertificateRenewal
+	_, err := c.regions.Update(ctx, id, func(r *nf.Region) error {
+		if stored = (nf.CertificateRenewal{}); !r.Access.Equal(access) {
+			return nil
+		}
+		if r.Access.CertificateRenewal != nil {
+			stored = r.Access.CertificateRenewal.Clone()
+		}
+		edit(&stored)
+		r.Access.CertificateRenewal = new(stored.Clone())
+		return nil
+	})
+	if err != nil {
+		return nf.CertificateRenewal{}, nf.IgnoreNotFound(err)
+	}
+	return stored, nil
 }
 
 // sameAccess reports whether two accesses are equal and were given in the same

@@ -2,7 +2,14 @@ package catalog_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +76,99 @@ func TestKeepToken(t *testing.T) {
 	}
 	if r, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error { r.Description = "e"; return nil }); err != nil || r.Access.Renewed == nil || r.Description != "e" {
 		t.Errorf("a change and a renewal at the same time are both stored: %+v, %v", r.Access.Renewed, err)
+	}
+}
+
+// clientPair returns a client certificate and its key, in PEM.
+func clientPair(t *testing.T) (certificate []byte, key nf.Secret) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "operator"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", text)
+}
+
+// TestEditRenewal stores the renewal of a client certificate. A replica that is late
+// changes nothing.
+func TestEditRenewal(t *testing.T) {
+	f, ctx := newFixture(t), t.Context()
+	certificate, key := clientPair(t)
+	access := func(life int64) nf.Access {
+		return nf.Access{Server: "https://up", Certificate: certificate, Key: key, Rotation: &nf.Rotation{Kind: nf.RotateCertificate, Lifetime: life}}
+	}
+	registered, err := f.Register(ctx, nf.Region{ID: "east", Access: access(600)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func(of nf.Access, name string) func() error {
+		return func() error {
+			got, err := f.EditRenewal(ctx, "east", of, func(r *nf.CertificateRenewal) {
+				if r.Request == nil {
+					r.Request = &nf.CertificateRequest{Name: name, Key: nf.Secret("key of " + name)}
+				}
+			})
+			if r, _ := f.Region(ctx, "east"); err == nil && got.Request != nil && cmp.Diff(r.Access.CertificateRenewal, &got) != "" {
+				t.Errorf("it returns what is stored: %+v", got)
+			}
+			return err
+		}
+	}
+	update := func(edit func(*nf.Region)) func() error {
+		return func() error {
+			_, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error { edit(r); return nil })
+			return err
+		}
+	}
+	replaced := registered.Access
+	replaced.Rotation = nil
+	steps := []struct {
+		reason string
+		do     func() error
+		want   string // name of the stored request; empty: none
+	}{
+		{"a request is stored", request(registered.Access, "1"), "1"},
+		{"another replica gets it", request(registered.Access, "2"), "1"},
+		{"not for another access", request(replaced, "3"), "1"},
+		{"another change leaves it", update(func(r *nf.Region) { r.Description = "d" }), "1"},
+		{"so does another lifetime", update(func(r *nf.Region) { r.Access = access(700) }), "1"},
+		{"and the same access", update(func(r *nf.Region) { r.Access = access(700) }), "1"},
+		{"an access that does not rotate drops it", update(func(r *nf.Region) { r.Access.Rotation = nil }), ""},
+		{"a replica is late", request(registered.Access, "4"), ""},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.reason, err)
+		}
+		got := ""
+		if r, _ := f.Region(ctx, "east"); r.Access.CertificateRenewal != nil && r.Access.CertificateRenewal.Request != nil {
+			got = r.Access.CertificateRenewal.Request.Name
+		}
+		if got != step.want {
+			t.Errorf("%s: %q is stored, want %q", step.reason, got, step.want)
+		}
+	}
+	if got, err := f.EditRenewal(ctx, "west", replaced, func(*nf.CertificateRenewal) {}); err != nil || got != (nf.CertificateRenewal{}) {
+		t.Errorf("a region that is gone: %+v, %v", got, err)
+	}
+	for _, wrong := range []nf.Access{
+		{Server: "https://up", Certificate: certificate, Key: key, Rotation: &nf.Rotation{Kind: nf.RotateToken}},
+		{Kubeconfig: nf.Secret("up"), Rotation: &nf.Rotation{Kind: nf.RotateCertificate}},
+	} {
+		err := update(func(r *nf.Region) { r.Access = wrong })()
+		if v, is := errors.AsType[nf.Violations](err); nf.KindOf(err) != nf.Invalid || !is || v[0].Field != "credentials.rotate" {
+			t.Errorf("a rotation that does not fit the credential: %v", err)
+		}
 	}
 }
 

@@ -40,9 +40,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/volume"
 )
 
-// keepToken stores a token that was renewed for a region's access.
-type keepToken = func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error
-
 // service holds the components of the running service.
 type service struct {
 	index     *index.Store
@@ -149,9 +146,7 @@ func (s *service) openPool(cfg Config, obs observability) error {
 	if err != nil {
 		return err
 	}
-	s.pool = obs.pool(hosts, rules, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
-		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
-	}, s.rejected)
+	s.pool = obs.pool(hosts, rules, s.renewals(), s.rejected)
 	return nil
 }
 
