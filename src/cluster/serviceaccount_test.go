@@ -202,3 +202,22 @@ func TestServiceAccountWithoutRole(t *testing.T) {
 		t.Errorf("once the Role is there, the token is renewed: %+v", state)
 	}
 }
+
+// TestRotatingToken renews a token that names its service account itself, as one of a
+// kubeconfig does.
+func TestRotatingToken(t *testing.T) {
+	access := account(t)
+	allow(t, access)
+	access.ServiceAccount, access.Rotation = nil, &nf.Rotation{Kind: nf.RotateToken, Lifetime: 600}
+	var s shelf
+	c, err := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), Clock: s.now, Keep: s.keep}).Open("east", access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.transport.CloseIdleConnections()
+	c.checkReady(t.Context())
+	state := c.state(time.Hour)
+	if len(s.tokens()) != 1 || state.Condition != nf.RegionAvailable || !state.Credential.Rotates || state.Credential.Kind != "service-account" {
+		t.Errorf("%d renewals: %+v", len(s.tokens()), state)
+	}
+}
