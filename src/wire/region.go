@@ -65,6 +65,9 @@ func inventoryOf(a *nf.AAISource) *InventoryRegion {
 type Credential struct {
 	Kind    string    `json:"kind"`
 	Expires time.Time `json:"expires_at,omitzero"`
+	Rotates bool      `json:"rotates,omitempty"`              // the service renews it
+	Request string    `json:"certificate_request,omitempty"`  // the CertificateSigningRequest that is not answered
+	Failing time.Time `json:"renewal_failing_since,omitzero"` // since when its renewal fails or waits for an operator
 }
 
 // RegionOf converts a region without its state.
@@ -84,7 +87,9 @@ func (r Region) WithState(s nf.RegionState) Region {
 		Checked: s.Checked, Breaker: cmp.Or(s.Breaker, nf.BreakerClosed), Retry: s.Retry,
 	}
 	if s.Credential.Kind != "" {
-		r.Credential = &Credential{Kind: s.Credential.Kind, Expires: s.Credential.Expires}
+		r.Credential = &Credential{
+			Kind: s.Credential.Kind, Expires: s.Credential.Expires, Rotates: s.Credential.Rotates, Request: s.Credential.Request, Failing: s.Credential.Failing,
+		}
 	}
 	return r
 }

@@ -19,9 +19,16 @@ type RegionEdit struct {
 	AAITenant   string               `json:"aai_tenant,omitempty"`
 	Plugins     map[string]bool      `json:"cni_plugins,omitempty"`
 	Interfaces  map[string]string    `json:"interfaces,omitempty"`
-	Tenants     map[string]nf.Tenant `json:"tenants,omitempty"`    // by project
-	Access      *RegionAccess        `json:"access,omitempty"`     // replaces the access as a whole; nil: unchanged
-	Kubeconfig  string               `json:"kubeconfig,omitempty"` // base64; replaces the access; empty: unchanged
+	Tenants     map[string]nf.Tenant `json:"tenants,omitempty"`     // by project
+	Access      *RegionAccess        `json:"access,omitempty"`      // replaces the access as a whole; nil: unchanged
+	Kubeconfig  string               `json:"kubeconfig,omitempty"`  // base64; replaces the access; empty: unchanged
+	Credentials *RegionCredentials   `json:"credentials,omitempty"` // of the access; nil: as the access says, or unchanged
+}
+
+// RegionCredentials says that the service renews the credential of an access.
+type RegionCredentials struct {
+	Rotate   nf.RotationKind `json:"rotate"`
+	Lifetime int64           `json:"lifetime_seconds,omitempty"`
 }
 
 // RegionPatch is a merge patch of a region. A parent is changed alone.

@@ -130,6 +130,9 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if !access.IsZero() {
+		access.Rotation = rotation(in.Credentials)
+	}
 	made, err := rs.store.Register(r.Context(), nf.Region{
 		ID: in.ID, Owner: in.Owner, Type: in.Type, Origin: nf.OriginAPI, Description: in.Description, Labels: in.Labels,
 		DefaultNamespace: in.Namespace, AAITenant: in.AAITenant, Plugins: in.Plugins, Interfaces: in.Interfaces, Tenants: in.Tenants, Access: access, Request: key,
@@ -202,8 +205,8 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if !access.IsZero() {
-			g.Access, g.AAI = access, nil // an access that a request sets does not follow A&AI
+		if err := setAccess(g, access, rotation(edit.Credentials)); err != nil {
+			return err
 		}
 		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
 		g.DefaultNamespace, g.AAITenant, g.Plugins, g.Interfaces = edit.Namespace, edit.AAITenant, edit.Plugins, edit.Interfaces

@@ -162,6 +162,44 @@ func TestRegions(t *testing.T) {
 				"lifetime_seconds": 60}}}`,
 			status: 400, want: problem("invalid", `"errors": [{"field": "access.service_account.lifetime_seconds", "message": "must be at least 600"}]`),
 		},
+		"CreateRotation": {
+			reason: "the certificate of a kubeconfig rotates", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body:   `{"cloud_region_id": "east", "kubeconfig": "` + kubeconfig + `", "credentials": {"rotate": "certificate", "lifetime_seconds": 7200}}`,
+			status: 201, want: region,
+			asked: nf.Region{ID: "east", Origin: nf.OriginAPI, Access: nf.Access{
+				Kubeconfig: nf.Secret("kind: Config"), Rotation: &nf.Rotation{Kind: nf.RotateCertificate, Lifetime: 7200},
+			}},
+		},
+		"CreateWrongRotation": {
+			reason: "nothing else rotates", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body:   `{"cloud_region_id": "east", "kubeconfig": "` + kubeconfig + `", "credentials": {"rotate": "password"}}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "credentials.rotate", "message": "must be one of token, certificate"}]`),
+		},
+		"CreateRotationWithoutLogin": {
+			reason: "nothing is there to rotate", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body: `{"cloud_region_id": "east", "credentials": {"rotate": "token"}}`, status: 201, want: region,
+			asked: nf.Region{ID: "east", Origin: nf.OriginAPI}, // the catalog says that the access is missing
+		},
+		"PatchRotation": {
+			reason: "the present access rotates", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			body:   `{"credentials": {"rotate": "token"}}`,
+			status: 200, want: `{"cloud_region_id": "east", "...": ""}`,
+			asked: nf.Region{
+				ID: "east", Owner: "acme", Type: nf.KubernetesRegion, Origin: nf.OriginSite, Description: "first", Labels: map[string]string{"site": "east"},
+				DefaultNamespace: "edge", Access: nf.Access{Kubeconfig: nf.Secret("s3cret"), Rotation: &nf.Rotation{Kind: nf.RotateToken}},
+				Probe: nf.Probe{Server: "https://10.0.0.1:6443", Version: "v1.37.1", APIs: []string{"apps/v1", "v1"}, Time: noon(0)}, Created: noon(0), Updated: noon(0),
+			},
+		},
+		"PatchRotationOfAAI": {
+			reason: "A&AI would take it back", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			arrange: func(s *standIn) { s.region.AAI = &nf.AAISource{Owner: "k8s"} }, body: `{"credentials": {"rotate": "token"}}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "credentials", "message": "needs access or kubeconfig: the present access is read from A&AI"}]`),
+		},
+		"PatchRotationOfCluster": {
+			reason: "so would Cluster API", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			arrange: func(s *standIn) { s.region.Parent = &nf.Parent{Region: "west"} }, body: `{"credentials": {"rotate": "token"}}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "credentials", "message": "needs access or kubeconfig: the present access is read from the Secret of a Cluster"}]`),
+		},
 		"CreateTwoAccesses": {
 			reason: "which of the two?", request: "POST /v1/cloud_regions", header: []string{asJSON},
 			body:   `{"cloud_region_id": "east", "access": {"server": "https://x"}, "kubeconfig": "` + kubeconfig + `"}`,

@@ -36,6 +36,31 @@ func regionAccess(in *wire.RegionAccess, kubeconfig string) (nf.Access, error) {
 	return access, nil
 }
 
+// rotation returns how the credential of an access rotates, or nil.
+func rotation(in *wire.RegionCredentials) *nf.Rotation {
+	if in == nil {
+		return nil
+	}
+	return &nf.Rotation{Kind: in.Rotate, Lifetime: in.Lifetime}
+}
+
+// setAccess sets the access of a region, and how its credential rotates. Without an
+// access, the present one rotates.
+func setAccess(g *nf.Region, access nf.Access, rotates *nf.Rotation) error {
+	switch {
+	case !access.IsZero():
+		g.Access, g.AAI = access, nil // an access that a request sets does not follow A&AI
+	case rotates == nil:
+		return nil
+	case g.AAI != nil:
+		return invalid("credentials", "needs access or kubeconfig: the present access is read from A&AI")
+	case g.Parent != nil:
+		return invalid("credentials", "needs access or kubeconfig: the present access is read from the Secret of a Cluster")
+	}
+	g.Access.Rotation = rotates
+	return nil
+}
+
 // content returns the bytes of a text, or nil if it is empty.
 func content[T ~[]byte](text string) T {
 	if text == "" {
