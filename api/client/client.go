@@ -282,6 +282,12 @@ const (
 	RegionConditionUnreachable RegionCondition = "unreachable"
 )
 
+// Defines values for RegionCredentialsRotate.
+const (
+	Certificate RegionCredentialsRotate = "certificate"
+	Token       RegionCredentialsRotate = "token"
+)
+
 // Defines values for RegionStateBreaker.
 const (
 	Closed   RegionStateBreaker = "closed"
@@ -726,6 +732,11 @@ type CloudRegionCreate struct {
 	// absent is rejected. A plugin that is not declared is unknown.
 	CniPlugins *CniPlugins `json:"cni_plugins,omitempty"`
 
+	// Credentials Renewal of the credential of `access` or `kubeconfig` at the API server of the region. The service renews the given credential when it first uses
+	// the region, and each renewed one after two thirds of its life. `credential` of the region shows how far it is. In a PATCH without `access` and
+	// `kubeconfig`, it applies to the present access. A PATCH with one of them and without `credentials` ends the renewal.
+	Credentials *RegionCredentials `json:"credentials,omitempty"`
+
 	// DefaultNamespace Namespace of a new or adopted instance whose request to this API names none. Without it, that is `default`.
 	// Instances of ONAP's API take their namespace from the profile.
 	DefaultNamespace *DefaultNamespace `json:"default_namespace,omitempty"`
@@ -795,6 +806,11 @@ type CloudRegionPatch struct {
 
 	// CniPlugins CNI plugins by type. null removes the declaration of one, or of all.
 	CniPlugins nullable.Nullable[map[string]*bool] `json:"cni_plugins,omitempty"`
+
+	// Credentials Renewal of the credential of `access` or `kubeconfig` at the API server of the region. The service renews the given credential when it first uses
+	// the region, and each renewed one after two thirds of its life. `credential` of the region shows how far it is. In a PATCH without `access` and
+	// `kubeconfig`, it applies to the present access. A PATCH with one of them and without `credentials` ends the renewal.
+	Credentials *RegionCredentials `json:"credentials,omitempty"`
 
 	// DefaultNamespace Default namespace; null or empty removes it.
 	DefaultNamespace nullable.Nullable[string] `json:"default_namespace,omitempty"`
@@ -882,9 +898,18 @@ type Confirm = string
 
 // Credential Credential of the region. Present only when regions are read.
 type Credential struct {
-	// ExpiresAt Expiry time; absent if the credential does not expire, if the service renews it, or if the time is unknown. Present for `oidc` and `service-account` if the last renewal failed.
+	// CertificateRequest Name of the CertificateSigningRequest in the region that is not answered yet.
+	CertificateRequest *string `json:"certificate_request,omitempty"`
+
+	// ExpiresAt Expiry time of the credential in use; absent if it does not expire, or if the time is unknown.
 	ExpiresAt *time.Time     `json:"expires_at,omitempty"`
 	Kind      CredentialKind `json:"kind"`
+
+	// RenewalFailingSince Since when the renewal fails, or waits for an approval; absent while it works. The message of `state` has the cause.
+	RenewalFailingSince *time.Time `json:"renewal_failing_since,omitempty"`
+
+	// Rotates Whether the service renews the credential: with `credentials` or `service_account` of the request, or with `oidc`. Default false.
+	Rotates *bool `json:"rotates,omitempty"`
 }
 
 // CredentialKind defines model for Credential.Kind.
@@ -1845,7 +1870,7 @@ type RegionAccess struct {
 	// ServiceAccount Service account of the region whose tokens the service uses and renews, beginning with `token`. `token` must be
 	// allowed to create `serviceaccounts/token` of the service account, and each token of the service account, too. The service
 	// renews `token` when it first uses the region, and each renewed token after two thirds of its life. If that fails,
-	// `credential` has the expiry, and the message of `state` has the cause.
+	// `credential` has `renewal_failing_since`, and the message of `state` has the cause.
 	ServiceAccount *struct {
 		// Audiences Audiences of the tokens, which must include one of the API server's. Default is the API server's.
 		Audiences *[]string `json:"audiences,omitempty"`
@@ -2013,6 +2038,29 @@ type RegionCapabilities struct {
 
 // RegionCondition defines model for RegionCondition.
 type RegionCondition string
+
+// RegionCredentials Renewal of the credential of `access` or `kubeconfig` at the API server of the region. The service renews the given credential when it first uses
+// the region, and each renewed one after two thirds of its life. `credential` of the region shows how far it is. In a PATCH without `access` and
+// `kubeconfig`, it applies to the present access. A PATCH with one of them and without `credentials` ends the renewal.
+type RegionCredentials struct {
+	// LifetimeSeconds Lifetime of the renewed credentials in seconds; at most 2147483647 for certificates. The API server may issue credentials with another lifetime.
+	// Default 3600 for tokens, 86400 for certificates.
+	LifetimeSeconds *int64 `json:"lifetime_seconds,omitempty"`
+
+	// Rotate `token`: the token must be of a service account, which `service_account` of the access or the token itself names. It must be allowed to create
+	// `serviceaccounts/token` of the account. `certificate`: the service renews the client certificate by a CertificateSigningRequest of the signer
+	// `kubernetes.io/kube-apiserver-client`, for the same user and groups. The user must be allowed to create and get CertificateSigningRequests. If
+	// it may approve them, the service does; otherwise, each request waits until an operator approves it. A certificate of the group `system:masters`
+	// cannot be renewed.
+	Rotate RegionCredentialsRotate `json:"rotate"`
+}
+
+// RegionCredentialsRotate `token`: the token must be of a service account, which `service_account` of the access or the token itself names. It must be allowed to create
+// `serviceaccounts/token` of the account. `certificate`: the service renews the client certificate by a CertificateSigningRequest of the signer
+// `kubernetes.io/kube-apiserver-client`, for the same user and groups. The user must be allowed to create and get CertificateSigningRequests. If
+// it may approve them, the service does; otherwise, each request waits until an operator approves it. A certificate of the group `system:masters`
+// cannot be renewed.
+type RegionCredentialsRotate string
 
 // RegionState State of the region, as observed by the replica that sends the response. Present only when regions are read.
 type RegionState struct {
