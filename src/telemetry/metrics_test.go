@@ -218,7 +218,7 @@ func TestSourcesAreShown(t *testing.T) {
 		"Garbled":  {"a label that is no text does not fail the scrape", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a\xff": 1} }}, map[string]float64{"k8splugin_encrypted_records{key=a?}": 1}},
 		"NewRegion": {"a region that was never asked is unknown, and has no times", telemetry.Sources{
 			Regions: func() map[string]nf.RegionState { return map[string]nf.RegionState{"east": {}} },
-		}, regionWith("east", "unknown", "closed", nil)},
+		}, regionWith("unknown", "closed", nil)},
 		"Region": {"a region is in one condition, its breaker in one state", telemetry.Sources{
 			Regions: func() map[string]nf.RegionState {
 				return map[string]nf.RegionState{"east": {
@@ -226,10 +226,23 @@ func TestSourcesAreShown(t *testing.T) {
 					Credential: nf.Credential{Expires: start.Add(time.Hour)},
 				}}
 			},
-		}, regionWith("east", "unreachable", "half-open", map[string]float64{
+		}, regionWith("unreachable", "half-open", map[string]float64{
 			"k8splugin_region_condition_since_timestamp_seconds{region=east}":   unix,
 			"k8splugin_region_checked_timestamp_seconds{region=east}":           unix + 1.5,
 			"k8splugin_region_credential_expiry_timestamp_seconds{region=east}": unix + 3600,
+		})},
+		"Rotates": {"a credential that is renewed does not expire", telemetry.Sources{
+			Regions: func() map[string]nf.RegionState {
+				return map[string]nf.RegionState{"east": {Condition: nf.RegionAvailable, Credential: nf.Credential{Expires: start.Add(time.Hour), Rotates: true}}}
+			},
+		}, regionWith("available", "closed", nil)},
+		"NotRenewed": {"one that should be renewed does", telemetry.Sources{
+			Regions: func() map[string]nf.RegionState {
+				return map[string]nf.RegionState{"east": {Condition: nf.RegionExpiring, Credential: nf.Credential{Expires: start.Add(time.Hour), Rotates: true, Failing: start}}}
+			},
+		}, regionWith("expiring", "closed", map[string]float64{
+			"k8splugin_region_credential_expiry_timestamp_seconds{region=east}":                unix + 3600,
+			"k8splugin_region_credential_renewal_failing_since_timestamp_seconds{region=east}": unix,
 		})},
 	}
 	for name, tc := range cases {
@@ -245,17 +258,17 @@ func TestSourcesAreShown(t *testing.T) {
 	}
 }
 
-// regionWith returns the series of a region in a condition.
-func regionWith(id, condition, breaker string, more map[string]float64) map[string]float64 {
+// regionWith returns the series of region east in a condition.
+func regionWith(condition, breaker string, more map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for _, c := range []string{"unknown", "available", "expiring", "unreachable"} {
-		out[fmt.Sprintf("k8splugin_region_condition{condition=%s,region=%s}", c, id)] = 0
+		out[fmt.Sprintf("k8splugin_region_condition{condition=%s,region=east}", c)] = 0
 	}
 	for _, b := range []string{"closed", "half-open", "open"} {
-		out[fmt.Sprintf("k8splugin_region_breaker_state{region=%s,state=%s}", id, b)] = 0
+		out[fmt.Sprintf("k8splugin_region_breaker_state{region=east,state=%s}", b)] = 0
 	}
-	out[fmt.Sprintf("k8splugin_region_condition{condition=%s,region=%s}", condition, id)] = 1
-	out[fmt.Sprintf("k8splugin_region_breaker_state{region=%s,state=%s}", id, breaker)] = 1
+	out[fmt.Sprintf("k8splugin_region_condition{condition=%s,region=east}", condition)] = 1
+	out[fmt.Sprintf("k8splugin_region_breaker_state{region=east,state=%s}", breaker)] = 1
 	maps.Copy(out, more)
 	return out
 }

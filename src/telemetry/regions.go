@@ -65,9 +65,10 @@ func (m *Metrics) regionGauges(regions func() map[string]nf.RegionState) *source
 	breaker := desc("k8splugin_region_breaker_state", "1 if the region's circuit breaker is in the state, else 0.", "region", "state")
 	since := desc("k8splugin_region_condition_since_timestamp_seconds", "When the region entered its condition, in seconds since 1970.", "region")
 	checked := desc("k8splugin_region_checked_timestamp_seconds", "When the region was last checked, in seconds since 1970.", "region")
-	expiry := desc("k8splugin_region_credential_expiry_timestamp_seconds", "When the region's credential expires, in seconds since 1970; absent if it does not expire, or its expiry is unknown.", "region")
+	expiry := desc("k8splugin_region_credential_expiry_timestamp_seconds", "When the region's credential expires, in seconds since 1970; absent if it does not expire, its expiry is unknown, or the service renews it successfully.", "region")
+	failing := desc("k8splugin_region_credential_renewal_failing_since_timestamp_seconds", "Since when the region's credential is not renewed, because its renewal fails or waits for an operator, in seconds since 1970; absent while it is renewed, or if it does not rotate.", "region")
 	return &sourceCollector{
-		descs: []*prometheus.Desc{condition, breaker, since, checked, expiry},
+		descs: []*prometheus.Desc{condition, breaker, since, checked, expiry, failing},
 		collect: func(show func(*prometheus.Desc, float64, ...string)) {
 			states := regions()
 			if states != nil {
@@ -82,7 +83,10 @@ func (m *Metrics) regionGauges(regions func() map[string]nf.RegionState) *source
 				}
 				showTime(show, since, s.Since, id)
 				showTime(show, checked, s.Checked, id)
-				showTime(show, expiry, s.Credential.Expires, id)
+				showTime(show, failing, s.Credential.Failing, id)
+				if !s.Credential.Rotates || !s.Credential.Failing.IsZero() {
+					showTime(show, expiry, s.Credential.Expires, id)
+				}
 			}
 		},
 	}

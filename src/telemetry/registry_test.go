@@ -93,7 +93,7 @@ func busy(t testing.TB) *prometheus.Registry {
 		},
 		Regions: func() map[string]nf.RegionState {
 			return map[string]nf.RegionState{"east": {
-				Condition: nf.RegionExpiring, Since: accepted, Checked: accepted, Credential: nf.Credential{Expires: accepted},
+				Condition: nf.RegionExpiring, Since: accepted, Checked: accepted, Credential: nf.Credential{Expires: accepted, Failing: accepted},
 			}}
 		},
 		Certificate: func() time.Time { return accepted },
