@@ -136,7 +136,7 @@ func (a *applier) region(ctx context.Context, d *declared.Region) error {
 		action = actionUnchanged
 	}
 	if !a.flags.dry {
-		changed, err := a.patchRegion(ctx, d.ID, patch, only(wanted, "access", "kubeconfig"), before["updated_at"])
+		changed, err := a.patchRegion(ctx, d.ID, patch, only(wanted, "access", "kubeconfig", "credentials"), before["updated_at"])
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func declaredFiles(t *testing.T) string {
 	return folder(t, map[string]string{
 		"firewall/metadata.yaml": "name: firewall\nresources: []\n",
 		"config":                 twoContexts,
-		"lab/1-region.yaml":      "kind: region\ncloud_region_id: east\ncloud_owner: acme\ndescription: The machine room in the east\nlabels: {site: east}\nkubeconfig_file: ../config\n",
+		"lab/1-region.yaml":      "kind: region\ncloud_region_id: east\ncloud_owner: acme\ndescription: The machine room in the east\nlabels: {site: east}\ncredentials: {rotate: token}\nkubeconfig_file: ../config\n",
 		"lab/2-package.yaml":     "kind: package\ncsar_id: firewall\npath: ../firewall\n",
 		"lab/3-instances.yml": "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\n" +
 			"labels: {tenant: blue}\nparameters: {replicas: 2, password: new}\n---\n" +

@@ -63,7 +63,7 @@ func (c contract) check(t *testing.T, r *http.Request, body []byte) {
 func TestRecordedAnswers(t *testing.T) {
 	c := readContract(t)
 	for schema, answers := range map[string][]string{
-		"CloudRegion": {regionJSON, expiringJSON, unrenewedJSON, awayJSON},
+		"CloudRegion": {regionJSON, expiringJSON, unrenewedJSON, rotatingJSON, unapprovedJSON, awayJSON},
 		"Keys":        {keysJSON},
 		"Package":     {packageJSON, chartJSON, createdJSON},
 		"VnfInstance": {instanceJSON, brokenJSON, acceptedJSON, amendedJSON},

@@ -92,7 +92,15 @@ const (
 	unrenewedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
 		`"state":{"condition":"expiring","message":"its service account's token expires on 2026-11-20T10:00:00Z and cannot be renewed: the region has no service account edge/k8splugin",` +
 		`"since":"2026-11-20T09:20:00Z","checked_at":"2026-11-20T09:29:00Z","breaker":"closed"},` +
-		`"credential":{"kind":"service-account","expires_at":"2026-11-20T10:00:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+		`"credential":{"kind":"service-account","expires_at":"2026-11-20T10:00:00Z","rotates":true,"renewal_failing_since":"2026-11-20T09:20:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+	rotatingJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
+		`"state":{"condition":"available","since":"2026-11-20T09:00:00Z","checked_at":"2026-11-20T09:29:00Z","breaker":"closed"},` +
+		`"credential":{"kind":"client-certificate","expires_at":"2026-11-20T20:00:00Z","rotates":true},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+	unapprovedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
+		`"state":{"condition":"expiring","message":"its client certificate expires on 2026-11-20T20:00:00Z and cannot be renewed: CertificateSigningRequest k8splugin-a2 waits for approval (kubectl certificate approve k8splugin-a2)",` +
+		`"since":"2026-11-20T09:20:00Z","checked_at":"2026-11-20T09:29:00Z","breaker":"closed"},` +
+		`"credential":{"kind":"client-certificate","expires_at":"2026-11-20T20:00:00Z","rotates":true,"certificate_request":"k8splugin-a2","renewal_failing_since":"2026-11-20T09:20:00Z"},` +
+		`"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
 	awayJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
 		`"state":{"condition":"unreachable","reason":"tcp","message":"it cannot be connected to: no route to host","since":"2026-11-20T09:10:00Z","checked_at":"2026-11-20T09:29:00Z",` +
 		`"breaker":"open","retry_at":"2026-11-20T09:30:20Z"},` +

@@ -26,6 +26,7 @@ func regionCommand(s *session) *cobra.Command {
 type regionFlags struct {
 	kubeconfig, context string
 	access              string
+	rotate              string
 	description, owner  string
 	namespace           string
 	tenant              string
@@ -39,12 +40,22 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster; - reads standard input")
 	flags.StringVar(&f.context, "kube-context", "", "kubeconfig context to use instead of the current one")
 	flags.StringVar(&f.access, "access", "", "YAML file with server, ca and one credential, instead of a kubeconfig; - reads standard input")
+	flags.StringVar(&f.rotate, "rotate", "", "let the service renew the credential: token (of a service account) or certificate")
 	flags.StringVar(&f.description, "description", "", "description of the region")
 	flags.StringVar(&f.namespace, "default-namespace", "", "namespace of new instances whose request names none")
 	flags.StringVar(&f.tenant, "aai-tenant", "", "id of the region's tenant in A&AI whose objects are those of the instances")
 	flags.Var(&f.labels, "label", "label; can be repeated")
 	flags.Var(&f.plugins, "cni", "CNI plugin on the nodes, or =false for one that is absent; can be repeated")
+	completeFlag(cmd, "rotate", fixed(string(nf.RotateToken), string(nf.RotateCertificate)))
 	flags.Var(&f.interfaces, "interface", "name of an interface of the nodes, such as oam=eth1; can be repeated")
+}
+
+// credentials returns how the credential rotates, or nil.
+func (f *regionFlags) credentials() *wire.RegionCredentials {
+	if f.rotate == "" {
+		return nil
+	}
+	return &wire.RegionCredentials{Rotate: nf.RotationKind(f.rotate)}
 }
 
 // connection reads how to connect to the region: the user's access, which only
@@ -88,8 +99,10 @@ that --kube-context names. The certificate, key and token files that this contex
 refers to are included. Instead of a kubeconfig, --access names a YAML file with
 the fields of access in the API: server, ca, insecure_skip_tls_verify, and token,
 username and password, client_certificate and client_key, or oidc. With
-service_account, the server renews the token. The server connects to the cluster
-before it registers the region.`,
+service_account, the server renews the token. --rotate token does so for a
+kubeconfig with the token of a service account. --rotate certificate renews the
+client certificate. The server connects to the cluster before it registers the
+region.`,
 		Example: "  k8splugin region add east --kubeconfig ~/.kube/config --kube-context east-admin\n" +
 			"  k8splugin region add west --access west.yaml --default-namespace edge",
 		Args: oneName,
@@ -105,7 +118,7 @@ before it registers the region.`,
 			return err
 		}
 		body := regionCreate{wire.RegionCreate{ID: args[0], RegionEdit: wire.RegionEdit{
-			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Interfaces: present(f.interfaces.labels), Namespace: f.namespace, AAITenant: f.tenant, Kubeconfig: kubeconfig,
+			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Interfaces: present(f.interfaces.labels), Namespace: f.namespace, AAITenant: f.tenant, Kubeconfig: kubeconfig, Credentials: f.credentials(),
 		}}, access}
 		a, err := c.send(ctx, ask(api.NewCreateCloudRegionRequestWithBody(root, nil, jsonMedia, nil)), body)
 		if err != nil {
@@ -144,7 +157,7 @@ func regionUpdate(s *session) *cobra.Command {
 			{cmd.Flags().Changed("default-namespace"), "default_namespace", f.namespace}, {cmd.Flags().Changed("aai-tenant"), "aai_tenant", f.tenant},
 			{f.labels.labels != nil, "labels", f.labels.labels},
 			{f.plugins.all != nil, "cni_plugins", f.plugins.all}, {f.interfaces.labels != nil, "interfaces", f.interfaces.labels},
-			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig},
+			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig}, {f.rotate != "", "credentials", f.credentials()},
 			{parent != "", "parent", wire.ParentPatch{Region: parent}},
 		} {
 			if field.given {
@@ -152,7 +165,7 @@ func regionUpdate(s *session) *cobra.Command {
 			}
 		}
 		if len(body) == 0 {
-			return usagef("nothing to change: give --label, --cni, --interface, --description, --default-namespace, --aai-tenant, --kubeconfig, --access or --parent")
+			return usagef("nothing to change: give --label, --cni, --interface, --description, --default-namespace, --aai-tenant, --kubeconfig, --access, --rotate or --parent")
 		}
 		r := ask(api.NewUpdateCloudRegionRequestWithBody(root, args[0], mergePatch, nil))
 		a, err := c.send(ctx, r, body)
@@ -209,16 +222,12 @@ func (pr *printer) describeRegion(w io.Writer, a answer) error {
 	if retry := pr.clock.until(now.Retry); retry != "" {
 		breaker += "; next request at " + retry
 	}
-	credential := credentialOf(r).Kind
-	if expires := pr.clock.until(credentialOf(r).Expires); expires != "" {
-		credential += ", expires " + expires
-	}
 	list := []field{
 		{"Name", r.ID}, {"Owner", r.Owner}, {"Type", string(r.Type)}, {"Origin", string(r.Origin)}, {"Description", r.Description},
 		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"A&AI tenant", r.AAITenant}, {"CNI plugins", pluginsOf(r.Plugins)}, {"Interfaces", pairsOf(r.Interfaces)}, {"Server", r.Server}, {"Version", r.Version},
 		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.VNFInstances, r.More)},
 		{"A&AI", inventoryText(r.AAI, pr.clock)}, {"Condition", state}, {"Message", now.Message}, {"Checked", pr.clock.stamp(now.Checked)},
-		{"Breaker", breaker}, {"Credential", credential},
+		{"Breaker", breaker}, {"Credential", credentialText(credentialOf(r), pr.clock)},
 		{"Created", pr.clock.stamp(r.Created)}, {"Updated", pr.clock.stamp(r.Updated)},
 	}
 	for _, project := range slices.Sorted(maps.Keys(r.Tenants)) {
@@ -262,6 +271,24 @@ func credentialOf(r wire.Region) (c wire.Credential) {
 	return c
 }
 
+// credentialText says what the credential of a region is, and how far its renewal is.
+func credentialText(c wire.Credential, now clock) string {
+	out := c.Kind
+	if c.Rotates {
+		out += ", renewed by the service"
+	}
+	if expires := now.until(c.Expires); expires != "" {
+		out += ", expires " + expires
+	}
+	if c.Request != "" {
+		out += "; CertificateSigningRequest " + c.Request + " is not answered"
+	}
+	if since := now.stamp(c.Failing); since != "" {
+		out += "; not renewed since " + since
+	}
+	return out
+}
+
 // usersOf lists the instances that use a region or a package.
 func usersOf(ids []string, more bool) string {
 	if more {
@@ -272,10 +299,11 @@ func usersOf(ids []string, more bool) string {
 
 // warnExpiry warns if a region's credential expires and must be renewed manually.
 func (pr *printer) warnExpiry(r wire.Region) {
-	expires := credentialOf(r).Expires
+	c := credentialOf(r)
+	expires := c.Expires
 	switch {
-	case expires.IsZero():
-	case slices.Contains([]string{"oidc", "service-account"}, credentialOf(r).Kind): // the service has failed to renew it
+	case c.Rotates && c.Failing.IsZero(), !c.Rotates && expires.IsZero():
+	case c.Rotates:
 		pr.warn("cloud region " + r.ID + ": " + stateOf(r).Message)
 	case !expires.After(pr.clock()):
 		pr.warn("the credential of cloud region " + r.ID + " has expired; replace it: k8splugin region update " + r.ID + " --kubeconfig FILE")

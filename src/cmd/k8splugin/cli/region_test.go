@@ -21,6 +21,16 @@ func TestRegion(t *testing.T) {
 			console: console{stdin: "server: https://10.0.0.1:6443\nca: |\n  -----BEGIN CERTIFICATE-----\ntoken: a-token\n"},
 			replies: replies{"POST /v1/cloud_regions": {status: 201, body: regionJSON}},
 		},
+		"region-add-rotate": {
+			reason:  "the service renews the token of the kubeconfig",
+			args:    []string{"region", "add", "east", "--kubeconfig", "KUBE/config", "--rotate", "token"},
+			replies: replies{"POST /v1/cloud_regions": {status: 201, body: regionJSON}},
+		},
+		"region-update-rotate": {
+			reason:  "the present certificate rotates",
+			args:    []string{"region", "update", "east", "--rotate", "certificate"},
+			replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}},
+		},
 		"region-add-both": {
 			reason: "which of the two?",
 			args:   []string{"region", "add", "east", "--access", "KUBE/one.yaml", "--kubeconfig", "KUBE/config"},
@@ -73,6 +83,14 @@ func TestRegion(t *testing.T) {
 		"region-show-unrenewed": {
 			reason: "the service renews the token, so there is nothing to replace", args: []string{"region", "show", "east"},
 			replies: one("/v1/cloud_regions/east", unrenewedJSON),
+		},
+		"region-show-rotating": {
+			reason: "a credential that is renewed needs no warning", args: []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", rotatingJSON),
+		},
+		"region-show-unapproved": {
+			reason: "an operator must approve the request", args: []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", unapprovedJSON),
 		},
 		"region-show-away": {
 			reason: "what is wrong, since when, and when it is tried again", args: []string{"region", "show", "east"},
