@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,11 +122,11 @@ func TestOwnEvents(t *testing.T) {
 func TestConnectionOfEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.region("k8s", "r1", firstToken)
-		attempts := 0
+		var attempts atomic.Int64
 		i := w.importer(func(cfg *aairegion.Config) {
 			cfg.Period = 2 * time.Hour
 			cfg.Events = func(ctx context.Context, handle func(context.Context, []byte) error) error {
-				if attempts++; attempts < 10 {
+				if attempts.Add(1) < 10 {
 					return errors.New("the broker is down")
 				}
 				return w.receive(ctx, handle)
@@ -139,8 +140,8 @@ func TestConnectionOfEvents(t *testing.T) {
 		w.passes(time.Minute)
 		w.rotate("r1", secondToken)
 		w.passes(2 * time.Minute)
-		if attempts < 6 || attempts > 8 {
-			t.Errorf("%d attempts in 3 minutes, want 6 to 8", attempts)
+		if n := attempts.Load(); n < 6 || n > 8 {
+			t.Errorf("%d attempts in 3 minutes, want 6 to 8", n)
 		}
 		w.passes(30 * time.Minute)
 		w.wantToken("the broker is back", "r1", secondToken)
