@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -75,17 +74,7 @@ func (v *inventory) client(edit func(*aai.ClientConfig)) *aai.Client {
 
 // as sends a request of another client, and returns the response.
 func (v *inventory) as(method, path, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequestWithContext(v.Context(), method, "/aai/v30"+path, strings.NewReader(body))
-	r.SetBasicAuth("u", "p")
-	for name, value := range map[string]string{"X-FromAppId": "MSO", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
-		r.Header.Set(name, value)
-	}
-	if method == http.MethodPatch {
-		r.Header.Set("Content-Type", "application/merge-patch+json")
-	}
-	w := httptest.NewRecorder()
-	v.simulator.ServeHTTP(w, r)
-	return w
+	return v.simulator.Do(v.Context(), "MSO", method, path, body)
 }
 
 // read returns an object with its children, or nil.

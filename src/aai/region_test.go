@@ -14,15 +14,9 @@ import (
 )
 
 // put creates an object in the simulator.
-func put(t *testing.T, s http.Handler, path, body string) {
+func put(t *testing.T, s *simulator.Simulator, path, body string) {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/aai/v30"+path, strings.NewReader(body))
-	r.SetBasicAuth("u", "p")
-	for name, value := range map[string]string{"X-FromAppId": "test", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
-		r.Header.Set(name, value)
-	}
-	w := httptest.NewRecorder()
-	if s.ServeHTTP(w, r); w.Code != http.StatusCreated {
+	if w := s.Do(t.Context(), "test", http.MethodPut, path, body); w.Code != http.StatusCreated {
 		t.Fatalf("PUT %s: %d: %s", path, w.Code, w.Body)
 	}
 }

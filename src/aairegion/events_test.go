@@ -29,7 +29,7 @@ func (w *world) receive(ctx context.Context, handle func(context.Context, []byte
 	}
 }
 
-// forget drops the events that nobody has received.
+// forget drops the events that are still queued.
 func (w *world) forget() {
 	for len(w.events) > 0 {
 		<-w.events

@@ -98,7 +98,7 @@ type world struct {
 	regions   *regions
 	simulator *simulator.Simulator
 	ids       atomic.Int64
-	events    chan []byte // of the simulator; the oldest 100 that nobody has received
+	events    chan []byte // of the simulator, until they are received; at most 100 are kept
 
 	mu      sync.Mutex
 	results []aairegion.Result
@@ -142,17 +142,8 @@ const regionPath = "/cloud-infrastructure/cloud-regions/cloud-region/"
 // as sends a request of another client to A&AI, and returns its response.
 func (w *world) as(method, path, body string) *httptest.ResponseRecorder {
 	w.Helper()
-	r := httptest.NewRequestWithContext(w.Context(), method, "/aai/v30"+path, strings.NewReader(body))
-	r.SetBasicAuth("u", "p")
-	content := "application/json"
-	if method == http.MethodPatch {
-		content = "application/merge-patch+json"
-	}
-	for name, value := range map[string]string{"X-FromAppId": "test", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": content} {
-		r.Header.Set(name, value)
-	}
-	out := httptest.NewRecorder()
-	if w.simulator.ServeHTTP(out, r); out.Code > 299 {
+	out := w.simulator.Do(w.Context(), "test", method, path, body)
+	if out.Code > 299 {
 		w.Fatalf("%s %s: %d: %s", method, path, out.Code, out.Body)
 	}
 	w.simulator.Journal()

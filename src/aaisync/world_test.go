@@ -222,17 +222,7 @@ func pass(d time.Duration) {
 
 // as sends a request of another client.
 func (w *world) as(method, path, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequestWithContext(w.Context(), method, "/aai/v30"+path, strings.NewReader(body))
-	r.SetBasicAuth("u", "p")
-	for name, value := range map[string]string{"X-FromAppId": "MSO", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
-		r.Header.Set(name, value)
-	}
-	if method == http.MethodPatch {
-		r.Header.Set("Content-Type", "application/merge-patch+json")
-	}
-	out := httptest.NewRecorder()
-	w.simulator.ServeHTTP(out, r)
-	return out
+	return w.simulator.Do(w.Context(), "MSO", method, path, body)
 }
 
 // names returns the names of the resources that A&AI has, which are their versions.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +26,7 @@ const (
 const (
 	inventoryLogin = "bench"
 	listedApp      = "k8splugin" // the service's name in A&AI
+	listedRegions  = "/cloud-infrastructure/cloud-regions/cloud-region/bench/"
 )
 
 // inventoryRun measures instances that the service writes to a simulator of A&AI. The
@@ -45,7 +45,6 @@ type listing struct {
 	way, region string
 	service     *service
 	sim         *aai.Simulator
-	url         string // of the simulator
 }
 
 // listed is the result of one way.
@@ -93,8 +92,8 @@ func (r inventoryRun) measure(ctx context.Context, way, region string) (out list
 	server := httptest.NewServer(sim)
 	defer server.Close()
 	for _, object := range [][2]string{{region, `{"cloud-type":"k8s"}`}, {region + "/tenants/tenant/t1", `{"tenant-name":"t1"}`}} {
-		if status, _, err := askAAI(ctx, http.MethodPut, server.URL, object[0], object[1]); err != nil || status != http.StatusCreated {
-			return out, fmt.Errorf("cannot put %s into A&AI: status %d: %w", object[0], status, err)
+		if w := sim.Do(ctx, "bench", http.MethodPut, listedRegions+object[0], object[1]); w.Code != http.StatusCreated {
+			return out, fmt.Errorf("cannot put %s into A&AI: status %d", object[0], w.Code)
 		}
 	}
 	sim.Journal()
@@ -120,7 +119,7 @@ func (r inventoryRun) measure(ctx context.Context, way, region string) (out list
 	if err := errors.Join(s.post(ctx, "/v1/cloud_regions", request, nil), s.uploadLoad(ctx)); err != nil {
 		return out, err
 	}
-	l := listing{r, way, region, s, sim, server.URL}
+	l := listing{r, way, region, s, sim}
 	if err := l.create(ctx, &out); err != nil {
 		return out, err
 	}
@@ -165,11 +164,11 @@ func (l listing) await(ctx context.Context, out *listed) error {
 		if err := wait(ctx, time.Second); err != nil {
 			return err
 		}
-		status, body, err := askAAI(ctx, http.MethodGet, l.url, l.region+"/tenants/tenant/t1/k8s-resources", "")
-		if err != nil || status != http.StatusOK && status != http.StatusNotFound {
-			return fmt.Errorf("cannot list the objects of A&AI: status %d: %w", status, err)
+		w := l.sim.Do(ctx, "bench", http.MethodGet, listedRegions+l.region+"/tenants/tenant/t1/k8s-resources", "")
+		if w.Code != http.StatusOK && w.Code != http.StatusNotFound {
+			return fmt.Errorf("cannot list the objects of A&AI: status %d", w.Code)
 		}
-		has = strings.Count(body, `"selflink":`)
+		has = strings.Count(w.Body.String(), `"selflink":`)
 	}
 	for _, e := range l.sim.Journal() {
 		if e.AppID != listedApp {
@@ -193,25 +192,6 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// askAAI sends a request of another client about a cloud region to A&AI.
-func askAAI(ctx context.Context, method, url, path, body string) (status int, answer string, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, url+"/aai/v30/cloud-infrastructure/cloud-regions/cloud-region/bench/"+path, strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	req.SetBasicAuth(inventoryLogin, inventoryLogin)
-	for name, value := range map[string]string{"X-FromAppId": "bench", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(content), err
 }
 
 func inventoryRow(way string, of, base []listed) string {

@@ -85,10 +85,8 @@ func (r *storedRun) idle(ctx context.Context) (memory, error) {
 	if _, err := r.service.start(ctx); err != nil {
 		return memory{}, err
 	}
-	select { // it checks each region once in half of this time
-	case <-ctx.Done():
-		return memory{}, ctx.Err()
-	case <-time.After(time.Minute):
+	if err := wait(ctx, time.Minute); err != nil { // it checks each region once in half of this time
+		return memory{}, err
 	}
 	m, err := r.service.memory(ctx)
 	if err != nil {
@@ -121,10 +119,8 @@ func (r *storedRun) createOne(ctx context.Context, request map[string]any) (brou
 			return in, err
 		}
 		r.repeated.Add(1)
-		select {
-		case <-ctx.Done():
-			return in, ctx.Err()
-		case <-time.After(time.Second):
+		if err := wait(ctx, time.Second); err != nil {
+			return in, err
 		}
 	}
 }

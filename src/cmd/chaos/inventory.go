@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -57,8 +56,8 @@ func (i *inventory) start(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	for _, region := range regions() {
 		for _, object := range []struct{ path, body string }{{regionPath(region), `{"cloud-type":"k8s"}`}, {tenantPath(region), `{"tenant-name":"chaos"}`}} {
-			if status, text, err := i.ask(ctx, http.MethodPut, object.path, object.body); err != nil || status != http.StatusCreated {
-				return errors.Join(err, fmt.Errorf("cannot put %s: status %d: %s", object.path, status, text))
+			if w := i.sim.Do(ctx, inventoryAgent, http.MethodPut, object.path, object.body); w.Code != http.StatusCreated {
+				return fmt.Errorf("cannot put %s: status %d: %s", object.path, w.Code, w.Body)
 			}
 		}
 	}
@@ -71,25 +70,6 @@ func regionPath(region string) string {
 
 func tenantPath(region string) string {
 	return regionPath(region) + "/tenants/tenant/" + inventoryTenant
-}
-
-// ask sends a request of another client of A&AI.
-func (i *inventory) ask(ctx context.Context, method, object, body string) (int, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+i.address+"/aai/v30"+object, strings.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
-	req.SetBasicAuth(inventoryUser, inventoryUser)
-	for name, value := range map[string]string{"X-FromAppId": inventoryAgent, "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, text, err
 }
 
 // disturb lets requests of the servers fail, until the context ends: A&AI does not respond,
@@ -155,16 +135,14 @@ func (i *inventory) networks(ctx context.Context) (out []string, err error) {
 
 // read reads a collection. One that is empty does not exist.
 func (i *inventory) read(ctx context.Context, collection string, into any) error {
-	status, text, err := i.ask(ctx, http.MethodGet, collection, "")
-	switch {
-	case err != nil:
-		return err
-	case status == http.StatusNotFound:
+	switch w := i.sim.Do(ctx, inventoryAgent, http.MethodGet, collection, ""); w.Code {
+	case http.StatusNotFound:
 		return nil
-	case status != http.StatusOK:
-		return fmt.Errorf("cannot read %s of A&AI: status %d", path.Base(collection), status)
+	case http.StatusOK:
+		return json.Unmarshal(w.Body.Bytes(), into)
+	default:
+		return fmt.Errorf("cannot read %s of A&AI: status %d", path.Base(collection), w.Code)
 	}
-	return json.Unmarshal(text, into)
 }
 
 // inventoryIsEqual checks that A&AI has the objects of every instance that the cluster has,

@@ -21,8 +21,7 @@ type simulatedAAI struct {
 	*testing.T
 	*simulator.Simulator
 
-	url      string
-	password string // of SO
+	url string
 }
 
 // newAAI starts a simulator without objects. Publish takes its events; it may be nil.
@@ -39,7 +38,7 @@ func newAAI(t *testing.T, publish func([]byte)) *simulatedAAI {
 			t.Errorf("requests that A&AI takes only in part: %q", wrong)
 		}
 	})
-	return &simulatedAAI{t, sim, server.URL, "so"}
+	return &simulatedAAI{t, sim, server.URL}
 }
 
 // startAAI starts a simulator that has the sandbox's region with a tenant.
@@ -77,29 +76,13 @@ func (a *simulatedAAI) settings(objects string) func(*Config) {
 // as sends a request of SO. The answer to a GET is nil if nothing is there.
 func (a *simulatedAAI) as(method, path, body string) (int, map[string]any) {
 	a.Helper()
-	req, err := http.NewRequestWithContext(a.Context(), method, a.url+"/aai/v30"+path, strings.NewReader(body))
-	if err != nil {
-		a.Fatal(err)
-	}
-	req.SetBasicAuth("so", a.password)
-	media := "application/json"
-	if method == http.MethodPatch {
-		media = "application/merge-patch+json"
-	}
-	for name, value := range map[string]string{"X-FromAppId": "MSO", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": media} {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		a.Fatal(err)
-	}
-	defer resp.Body.Close()
+	w := a.Do(a.Context(), "MSO", method, path, body)
 	var out map[string]any
-	_ = json.NewDecoder(resp.Body).Decode(&out) // a write has no body
-	if resp.StatusCode == http.StatusNotFound {
-		return resp.StatusCode, nil
+	_ = json.Unmarshal(w.Body.Bytes(), &out) // a write has no body
+	if w.Code == http.StatusNotFound {
+		return w.Code, nil
 	}
-	return resp.StatusCode, out
+	return w.Code, out
 }
 
 func (a *simulatedAAI) put(path, body string) {

@@ -129,7 +129,7 @@ func (o *orchestra) passThrough(id string) {
 	}
 	query = url.Values{"CloudRegion": {o.vnf.Region}, "Kind": {"Pod"}, "ApiVersion": {"v1"}, "Namespace": {o.ns}, "Labels": {"app=firewall"}}
 	all := o.ask("the objects of a region", http.StatusOK, "GET /v1/query?"+query.Encode(), nil)
-	o.keys("of nobody's request", all.body, "resourceCount", "resourcesStatus")
+	o.keys("without a request", all.body, "resourceCount", "resourcesStatus")
 	for _, request := range []string{"/status", "/query?ApiVersion=v1&Kind=Pod"} {
 		o.told("what is not there", http.StatusInternalServerError, "GET /v1/instance/none"+request, nil, noDocuments)
 	}

@@ -188,7 +188,7 @@ func (f *founding) place() string {
 // entries returns the number of objects of a collection of A&AI.
 func (f *founding) entries(path, element string) int {
 	f.t.Helper()
-	a := &simulatedAAI{f.t, f.around.AAI, f.around.URLs()["A&AI"], "so-only-for-trials"}
+	a := &simulatedAAI{f.t, f.around.AAI, f.around.URLs()["A&AI"]}
 	return len(a.list(path, element, "resource-version"))
 }
 

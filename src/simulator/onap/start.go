@@ -171,21 +171,8 @@ func (s *Surroundings) put(ctx context.Context, path string, body map[string]any
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, s.aai.url+"/aai/v30"+path, strings.NewReader(string(content)))
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	req.SetBasicAuth(orchestrator, secret(orchestrator))
-	for name, value := range map[string]string{"X-FromAppId": "operator", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusCreated {
-		return fmt.Errorf("cannot write %s: status %d", path, resp.StatusCode)
+	if w := s.AAI.Do(ctx, "operator", http.MethodPut, path, string(content)); w.Code != http.StatusCreated {
+		return fmt.Errorf("cannot write %s: status %d", path, w.Code)
 	}
 	return nil
 }

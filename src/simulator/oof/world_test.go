@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/simulator/aai"
@@ -170,13 +169,7 @@ func (w *world) put(path string, object map[string]any) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	req := httptest.NewRequestWithContext(w.Context(), http.MethodPut, "/aai/v30"+path, strings.NewReader(string(body)))
-	req.SetBasicAuth("oof", "p")
-	for name, value := range map[string]string{"X-FromAppId": "test", "X-TransactionId": "1", "Accept": "application/json", "Content-Type": "application/json"} {
-		req.Header.Set(name, value)
-	}
-	resp := httptest.NewRecorder()
-	if w.aai.ServeHTTP(resp, req); resp.Code != http.StatusCreated {
+	if resp := w.aai.Do(w.Context(), "test", http.MethodPut, path, string(body)); resp.Code != http.StatusCreated {
 		w.Fatalf("cannot put %s: %d %s", path, resp.Code, resp.Body)
 	}
 }

@@ -154,8 +154,8 @@ func (a *Adapter) notified(w http.ResponseWriter, r *http.Request) {
 }
 
 // UpdateInventory subscribes to an instance, and makes the k8s-resources of its vf-module
-// equal to its status: one for each entry. The adapter deletes all others, whoever has
-// written them.
+// equal to its status: one for each entry. The adapter deletes all others, including those
+// that other clients have written.
 func (a *Adapter) UpdateInventory(ctx context.Context, v VNF, id string) error {
 	s := a.d.step("the adapter updates A&AI")
 	if err := a.subscribe(ctx, s, v, id); err != nil {
