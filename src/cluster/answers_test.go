@@ -19,7 +19,8 @@ import (
 func clocked(t *testing.T) (c *Cluster, r *clustertest.Recorder, after *atomic.Int64) {
 	t.Helper()
 	r, after = clustertest.NewRecorder(t), &atomic.Int64{}
-	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), Clock: func() time.Time { return time.Now().Add(time.Duration(after.Load())) }})
+	start := time.Now()
+	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), Clock: func() time.Time { return start.Add(time.Duration(after.Load())) }})
 	c, err := p.Open("east", accessTo(t, r.Kubeconfig()))
 	if err != nil {
 		t.Fatal(err)
