@@ -50,6 +50,7 @@ type Config struct {
 	Group       string
 	Topics      []string      // to receive from
 	Session     time.Duration // without a heartbeat before the group continues without this client; 45 s by default
+	Member      string        // name in the group, for a client that no other runs beside: after a crash it continues at once; empty: none
 }
 
 // Message is a message of a topic.
@@ -61,19 +62,8 @@ type Message struct {
 
 // Client is a connection to Kafka. It is safe for concurrent use, except Receive.
 type Client struct {
-	of     *kgo.Client
-	failed groupErrors
-}
-
-// groupErrors receives the last error of the group.
-type groupErrors chan error
-
-// OnGroupManageError implements kgo.HookGroupManageError.
-func (e groupErrors) OnGroupManageError(err error) {
-	select {
-	case e <- err:
-	default: // an earlier one was not read yet
-	}
+	of  *kgo.Client // not a member of the group
+	cfg Config
 }
 
 // Open returns a client, which the caller must close. It connects later. It returns
@@ -83,20 +73,16 @@ func Open(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, nf.E(nf.Invalid, "connect to", "Kafka", err)
 	}
-	failed := make(groupErrors, 1)
-	c, err := kgo.NewClient(append(opts, kgo.WithHooks(failed))...)
+	c, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, nf.E(nf.Invalid, "connect to", "Kafka", err)
 	}
-	return &Client{c, failed}, nil
+	return &Client{c, cfg}, nil
 }
 
 func (c Config) options() ([]kgo.Opt, error) {
 	if c.Security == "" {
 		c.Security = SASLPlaintext
-	}
-	if c.Session <= 0 {
-		c.Session = sessionTime
 	}
 	switch {
 	case len(c.Brokers) == 0 || c.Group == "":
@@ -105,9 +91,7 @@ func (c Config) options() ([]kgo.Opt, error) {
 		return nil, fmt.Errorf("the security is one of %q", Securities())
 	}
 	opts := []kgo.Opt{
-		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(c.Topics...),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd()), kgo.DisableAutoCommit(), kgo.SessionTimeout(c.Session), kgo.RebalanceTimeout(rebalanceTime),
-		kgo.RecordDeliveryTimeout(sendTime), kgo.BrokerMaxReadBytes(maxBrokerBytes), kgo.FetchMaxBytes(maxBrokerBytes / 2), kgo.Dialer(c.dial),
+		kgo.SeedBrokers(c.Brokers...), kgo.ClientID(c.ClientID), kgo.RecordDeliveryTimeout(sendTime), kgo.BrokerMaxReadBytes(maxBrokerBytes), kgo.FetchMaxBytes(maxBrokerBytes / 2), kgo.Dialer(c.dial),
 		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.DisableClientMetrics(),
 	}
 	if c.Security == SASLPlaintext || c.Security == SASLSSL {
@@ -141,37 +125,8 @@ func (c Config) dial(ctx context.Context, network, address string) (net.Conn, er
 	return (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(limited, network, address)
 }
 
-// Close leaves the group and ends the connections.
+// Close ends the connections.
 func (c *Client) Close() { c.of.Close() }
-
-// Receive passes each message of the topics to handle, in the order of its partition,
-// and commits it when handle has returned nil. It returns when the context ends, with
-// the error of handle, or with an error of Kafka, after which the caller may call it
-// again on a new Client.
-func (c *Client) Receive(ctx context.Context, handle func(context.Context, Message) error) error {
-	if err := c.ping(ctx); err != nil || ctx.Err() != nil {
-		return err
-	}
-	for {
-		fetches, err := c.poll(ctx)
-		if err != nil || ctx.Err() != nil || fetches.IsClientClosed() {
-			return err
-		}
-		for _, failed := range fetches.Errors() {
-			if !errors.Is(failed.Err, kerr.UnknownTopicOrPartition) { // a topic may not exist yet
-				return fail("receive", "messages of "+failed.Topic, failed.Err)
-			}
-		}
-		for _, r := range fetches.Records() {
-			if err := handle(ctx, Message{r.Topic, r.Key, r.Value}); err != nil {
-				return err
-			}
-			if err := c.commit(ctx, r); err != nil {
-				return err
-			}
-		}
-	}
-}
 
 // ping returns an error if no broker can be used.
 func (c *Client) ping(ctx context.Context) error {
@@ -179,33 +134,6 @@ func (c *Client) ping(ctx context.Context) error {
 	defer cancel()
 	if err := c.of.Ping(limited); err != nil && ctx.Err() == nil {
 		return fail("connect to", "Kafka", err)
-	}
-	return nil
-}
-
-// poll returns the next messages; none after a while, so that errors of the group are
-// noticed.
-func (c *Client) poll(ctx context.Context) (kgo.Fetches, error) {
-	limited, cancel := context.WithTimeout(ctx, pollTime)
-	defer cancel()
-	fetches := c.of.PollFetches(limited)
-	select {
-	case err := <-c.failed:
-		return nil, fail("use", "the group of Kafka", err)
-	default:
-	}
-	if limited.Err() != nil && fetches.NumRecords() == 0 {
-		return nil, nil
-	}
-	return fetches, nil
-}
-
-// commit commits a message, even if the context has ended: it was handled.
-func (c *Client) commit(ctx context.Context, r *kgo.Record) error {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
-	defer cancel()
-	if err := c.of.CommitRecords(limited, r); err != nil {
-		return fail("commit", "a message of "+r.Topic, err)
 	}
 	return nil
 }

@@ -11,7 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/kafka"
@@ -179,6 +183,90 @@ func TestOpen(t *testing.T) {
 	} {
 		if _, err := kafka.Open(wrong); nf.KindOf(err) != nf.Invalid {
 			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// admin returns a client that looks at groups.
+func admin(t *testing.T, s *simulator.Simulator) *kadm.Client {
+	t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(s.Brokers()...), kgo.SASL(scram.Auth{User: "multicloud", Pass: password}.AsSha512Mechanism()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return kadm.NewClient(c)
+}
+
+// begun waits until the group has a position.
+func begun(t *testing.T, s *simulator.Simulator) {
+	t.Helper()
+	admin := admin(t, s)
+	for {
+		offsets, err := admin.FetchOffsets(t.Context(), "multicloud")
+		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+			t.Fatal(err)
+		}
+		if _, found := offsets.Lookup(notification, 0); found {
+			return
+		}
+		delay.For(t.Context(), 10*time.Millisecond, nil)
+	}
+}
+
+// TestBegin has messages that arrive before the first one was handled. A group begins at
+// the end of a topic, and then skips none.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	errDown := errors.New("the service is killed")
+	send := func(text string) {
+		if err := s.Notify(t.Context(), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// first returns the first message of a member, which does not handle it.
+	first := func(c *kafka.Client) (text string) {
+		err := c.Receive(t.Context(), func(_ context.Context, m kafka.Message) error {
+			text = string(m.Value)
+			return errDown
+		})
+		if !errors.Is(err, errDown) {
+			t.Fatal(err)
+		}
+		return text
+	}
+	send("too early")
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() {
+		stopped <- open(t, s).Receive(ctx, func(_ context.Context, m kafka.Message) error {
+			t.Errorf("the group does not begin at the end: %s", m.Value)
+			return nil
+		})
+	}()
+	begun(t, s)
+	stop()
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	send("missed")
+	for range 2 {
+		if got := first(open(t, s)); got != "missed" {
+			t.Errorf("the first message is %q", got)
+		}
+	}
+	named := func(c *kafka.Config) { c.Member, c.Session = "the-only", 5*time.Minute }
+	for range 2 {
+		if got := first(open(t, s, named)); got != "missed" {
+			t.Errorf("the first message is %q", got)
+		}
+		all, err := admin(t, s).DescribeGroups(t.Context(), "multicloud")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all["multicloud"].Members; len(got) != 1 || got[0].InstanceID == nil || *got[0].InstanceID != "the-only" {
+			t.Errorf("a member with a name takes the place that it has left: %+v", got)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (s *service) importRegions(cfg Config, db *secureStore, obs observability) 
 	if err != nil {
 		return err
 	}
-	events, err := set.events(cfg.SDC.Kafka, obs.log)
+	events, err := set.events(cfg.SDC.Kafka, db.member("aai"), obs.log)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *service) importRegions(cfg Config, db *secureStore, obs observability) 
 }
 
 // events returns how the events of A&AI are received; nil if they are not.
-func (s *aaiRegionSettings) events(k kafkaSettings, log *slog.Logger) (func(context.Context, func(context.Context, []byte) error) error, error) {
+func (s *aaiRegionSettings) events(k kafkaSettings, member string, log *slog.Logger) (func(context.Context, func(context.Context, []byte) error) error, error) {
 	if s.Group == "" {
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func (s *aaiRegionSettings) events(k kafkaSettings, log *slog.Logger) (func(cont
 	if err != nil {
 		return nil, err
 	}
-	config := k.config(access)
+	config := k.config(access, member)
 	config.Brokers, config.Group, config.ClientID, config.Topics = listed(k.Brokers), s.Group, "k8splugin", []string{aai.EventTopic}
 	return func(ctx context.Context, handle func(context.Context, []byte) error) error {
 		client, err := kafka.Open(config)

@@ -214,7 +214,7 @@ func (o importOrder) open(ctx context.Context, obs observability) (*secureStore,
 
 func (o importOrder) secureStore(ctx context.Context, obs observability) (*secureStore, error) {
 	if !o.dry {
-		return openSecureStore(ctx, o.cfg, obs)
+		return openSecureStore(ctx, o.cfg, obs, nil)
 	}
 	return openOver(ctx, o.cfg, obs.log, func(kv store.KV) store.KV { return dryrun.New(kv) })
 }

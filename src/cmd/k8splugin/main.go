@@ -24,20 +24,25 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-func main() {
+func main() { os.Exit(execute(nil)) }
+
+// execute executes the command line of the process and returns the exit code. The store of
+// the service gets a decorator unless it is nil.
+func execute(decorate func(store.KV) store.KV) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	// client-go has one logger for the whole process.
 	klog.SetSlogLogger(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	os.Exit(run(ctx, os.Args[1:], process{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
+	return run(ctx, os.Args[1:], process{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, decorate: decorate,
 		terminal: func(f any) bool {
 			file, ok := f.(*os.File)
 			return ok && term.IsTerminal(int(file.Fd()))
 		},
-	}))
+	})
 }
 
 // process holds the streams and functions that the system gives to the program.
@@ -47,6 +52,7 @@ type process struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	terminal       func(any) bool
+	decorate       func(store.KV) store.KV // of the store of the service; nil: it is used as it is
 }
 
 // run executes a command line and returns the exit code.

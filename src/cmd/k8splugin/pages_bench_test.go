@@ -56,7 +56,7 @@ func benchmarkService(b *testing.B) *service {
 	if err != nil {
 		b.Fatal(err)
 	}
-	db, err := openSecureStore(b.Context(), cfg, obs)
+	db, err := openSecureStore(b.Context(), cfg, obs, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

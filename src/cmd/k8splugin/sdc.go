@@ -70,7 +70,7 @@ func (p *sdcParts) start(cfg Config, bundles *bundle.Bundles, db *secureStore, o
 		KV: db.kv, Catalog: p.client, Definitions: to, Consumer: s.Consumer, Component: sdcComponent, Deletions: deletions, Logger: obs.log,
 		Observe: func(status string) { statuses.WithLabelValues(status).Inc() },
 		Open: func(topics sdc.KafkaTopics) (distribution.Bus, error) {
-			k := s.Kafka.config(access)
+			k := s.Kafka.config(access, db.member("sdc"))
 			k.Brokers, k.Group, k.ClientID, k.Topics = listed(s.Kafka.Brokers), s.Group, s.Consumer, []string{topics.Notification, deletions}
 			if len(k.Brokers) == 0 {
 				k.Brokers = listed(topics.Brokers)

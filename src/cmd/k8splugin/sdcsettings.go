@@ -131,9 +131,10 @@ func (k kafkaSettings) access(log *slog.Logger) (*peer.Peer, error) {
 	})
 }
 
-// config returns the configuration of a client.
-func (k kafkaSettings) config(access *peer.Peer) kafka.Config {
+// config returns the configuration of a client that has a name in its group, or "".
+func (k kafkaSettings) config(access *peer.Peer, member string) kafka.Config {
 	return kafka.Config{
+		Member:   member,
 		Security: k.Security, Roots: access.Roots,
 		Credentials: func(ctx context.Context) (string, nf.Secret, error) {
 			user, password := access.Credentials(ctx)

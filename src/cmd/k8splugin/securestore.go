@@ -26,6 +26,7 @@ type secureStore struct {
 	encrypted *seal.Store // the encryption alone
 	db        database
 	keys      seal.Keys
+	keyID     string // of the primary key when the store was opened
 
 	mu      sync.Mutex
 	records map[string]int // by key, at the last count
@@ -37,10 +38,16 @@ func leases() []string {
 	return []string{"replicas/", "notifications/replicas/", "notifications/shards/", "handovers/replicas/", "handovers/shards/", "aai/replicas/", "aai/leader/", "aairegions/replicas/", "aairegions/leader/"}
 }
 
-// openSecureStore opens the configured store and migrates it to the current schema.
-func openSecureStore(ctx context.Context, cfg Config, obs observability) (*secureStore, error) {
-	// Meter below the encryption, to measure the database only.
-	v, err := openOver(ctx, cfg, obs.log, func(kv store.KV) store.KV { return metered.New(kv, obs.metrics.StoreRequest) })
+// openSecureStore opens the configured store, decorates it unless decorate is nil, and
+// migrates it to the current schema.
+func openSecureStore(ctx context.Context, cfg Config, obs observability, decorate func(store.KV) store.KV) (*secureStore, error) {
+	v, err := openOver(ctx, cfg, obs.log, func(kv store.KV) store.KV {
+		if decorate != nil {
+			kv = decorate(kv)
+		}
+		// Meter below the encryption, to measure the database only.
+		return metered.New(kv, obs.metrics.StoreRequest)
+	})
 	if err == nil && v.db.sole {
 		v.kv = cache.New(v.encrypted) // above the encryption: what is kept need not be decrypted again
 	}
@@ -63,8 +70,17 @@ func openOver(ctx context.Context, cfg Config, log *slog.Logger, decorate func(s
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
-	v.kv = v.encrypted
+	v.kv, v.keyID = v.encrypted, kek.ID()
 	return v, nil
+}
+
+// member returns the name of a part in a group of Kafka. It is empty if other processes
+// may have the store open, because a name must be that of one client.
+func (v *secureStore) member(part string) string {
+	if !v.db.sole {
+		return ""
+	}
+	return "k8splugin-" + v.keyID + "-" + part
 }
 
 // migrations lead from the stores of 0.1.0 to those of this release.

@@ -44,7 +44,7 @@ func serve(ctx context.Context, cfg Config, p process, listening func(address st
 	log := obs.log
 	log.InfoContext(ctx, "service starting", "version", version(), "config", cfg)
 	limitMemory(ctx, log, os.DirFS("/"), p.getenv)
-	db, err := openSecureStore(ctx, cfg, obs)
+	db, err := openSecureStore(ctx, cfg, obs, p.decorate)
 	if err != nil {
 		return err
 	}

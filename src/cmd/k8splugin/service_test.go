@@ -59,7 +59,7 @@ func startServiceOver(t *testing.T, decorate func(store.KV) store.KV, edit ...fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func() (*secureStore, error) { return openSecureStore(t.Context(), cfg, obs) }
+	open := func() (*secureStore, error) { return openSecureStore(t.Context(), cfg, obs, nil) }
 	if decorate != nil {
 		open = func() (*secureStore, error) { return openOver(t.Context(), cfg, obs.log, decorate) }
 	}
