@@ -12,8 +12,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// statusComplete is Heat's status of a stack that no operation changes.
-const statusComplete = "CREATE_COMPLETE"
+// Heat's status of a stack that no operation changes, and of one that is being deleted.
+const (
+	statusComplete   = "CREATE_COMPLETE"
+	deleteInProgress = "DELETE_IN_PROGRESS"
+)
 
 // stackLabel is the request label that holds the name of the Heat stack.
 const stackLabel = "stack-name"
@@ -210,6 +213,8 @@ func workloadStatus(in nf.Instance, op nf.Operation) string {
 		return "UPDATE_IN_PROGRESS"
 	case upgradeFails:
 		return "UPDATE_FAILED"
+	case deleting:
+		return deleteInProgress
 	case deleteFailed:
 		return "DELETE_FAILED"
 	}
@@ -217,9 +222,10 @@ func workloadStatus(in nf.Instance, op nf.Operation) string {
 }
 
 // of returns the workload of a request's path. The owner and the region
-// in the path are ignored, because an id is unique.
+// in the path are ignored, because an id is unique. A workload exists until it is deleted
+// in fact: SO asks for it until then.
 func (ws workloads) of(r *http.Request) (workload, error) {
-	v, err := ws.vnfs.of(r)
+	v, err := ws.vnfs.find(r.Context(), mux.Vars(r)["instance"])
 	if err != nil {
 		return workload{}, notFound(fail("Get Instance", err))
 	}
@@ -278,13 +284,19 @@ func (ws workloads) find(w http.ResponseWriter, r *http.Request) error {
 // remove terminates a workload. SO takes the response for the end: it deletes the
 // vf-module in A&AI at once, with the version that it has read, so A&AI must not
 // be written for the workload after that. The response therefore waits for the end
-// of the operation, except of one that takes longer than SO waits.
+// of the operation, except of one that takes longer than SO waits. A request that is
+// repeated waits for the same end.
 func (ws workloads) remove(w http.ResponseWriter, r *http.Request) error {
-	v, err := ws.vnfs.of(r)
+	v, err := ws.vnfs.find(r.Context(), mux.Vars(r)["instance"])
 	if err != nil {
 		return fail("Error getting Instance: Get Instance", err)
 	}
-	op, err := ws.terminator.terminate(r, v, false)
+	var op nf.Operation
+	if v.State == nf.Terminating {
+		op, err = ws.vnfs.latest(r.Context(), v.Instance)
+	} else {
+		op, err = ws.terminator.terminate(r, v, false)
+	}
 	if err != nil {
 		return fail("Error deleting instance", err)
 	}
@@ -292,7 +304,7 @@ func (ws workloads) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Error deleting instance", err)
 	}
-	status := "DELETE_IN_PROGRESS"
+	status := deleteInProgress
 	if ended {
 		status = "DELETE_COMPLETE"
 	}

@@ -61,6 +61,29 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
+// TestWorkloadTerminating has a workload that is being deleted, as SO finds it when the
+// response to its request was lost.
+func TestWorkloadTerminating(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	const at = "/acme/east/infra_workload/id1"
+	w.create(t)
+	asked := len(w.asked)
+	set := func(state nf.OperationState) {
+		in := w.instances["id1"]
+		in.State, in.Operation = nf.Terminating, "op"
+		w.instances["id1"], w.operations["op"] = in, nf.Operation{ID: "op", Verb: nf.Terminate, State: state}
+	}
+	set(nf.Running)
+	w.want(t, "A&AI may still have its objects", "GET "+at, "", 200, workload("id1", "DELETE_IN_PROGRESS", "null"))
+	w.want(t, "ONAP's own path does not have it", "GET /v1/instance/id1", "", 500, noInstance)
+	set(nf.Succeeded)
+	w.want(t, "a repeated request waits for the same end", "DELETE "+at, "", 202, workload("id1", "DELETE_COMPLETE", "null"))
+	if len(w.asked) != asked {
+		t.Errorf("the engine was asked again: %v", w.last())
+	}
+}
+
 // TestWorkloadFlavors gives a workload the flavor that OOF has chosen.
 func TestWorkloadFlavors(t *testing.T) {
 	t.Parallel()

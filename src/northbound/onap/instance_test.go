@@ -179,7 +179,6 @@ func TestMissingInstances(t *testing.T) {
 		"GET /v1/instance/none/healthcheck":                  "",
 		"GET /v1/instance/none/healthcheck/h":                "",
 		"DELETE /v1/instance/none/healthcheck/h":             "",
-		"DELETE /a/b/infra_workload/none":                    "",
 	}
 	for _, strict := range []bool{false, true} {
 		w, status := newWorld(t, strict), 500
@@ -198,6 +197,7 @@ func TestMissingInstances(t *testing.T) {
 			}
 		}
 	}
+	newWorld(t, true).want(t, "the deletion of a workload follows the style", "DELETE /a/b/infra_workload/none", "", 404, "Error getting Instance: "+noInstance)
 	w := newWorld(t, false)
 	w.want(t, "the words that clients look for", "GET /v1/instance/none", "", 500, noInstance)
 	w.want(t, "a workload is a 404 in both styles", "GET /a/b/infra_workload/none", "", 404, noInstance)

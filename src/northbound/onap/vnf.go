@@ -36,9 +36,19 @@ func (vs *vnfs) of(r *http.Request) (vnf, error) {
 }
 
 func (vs *vnfs) get(ctx context.Context, id string) (vnf, error) {
-	gone := nf.E(nf.NotFound, "get", "VNF instance", nil)
+	v, err := vs.find(ctx, id)
+	if err == nil && v.State == nf.Terminating {
+		err = noVNF()
+	}
+	return v, err
+}
+
+func noVNF() error { return nf.E(nf.NotFound, "get", "VNF instance", nil) }
+
+// find returns an instance, even if it is terminating.
+func (vs *vnfs) find(ctx context.Context, id string) (vnf, error) {
 	if nf.CheckID("", id) != nil {
-		return vnf{}, gone
+		return vnf{}, noVNF()
 	}
 	alias, err := vs.aliases.Alias(ctx, id)
 	if err != nil {
@@ -49,8 +59,8 @@ func (vs *vnfs) get(ctx context.Context, id string) (vnf, error) {
 		return vnf{}, err
 	}
 	request, ours, err := requestOf(in)
-	if err == nil && (!ours || in.State == nf.Terminating || idOf(in) != id) {
-		err = gone
+	if err == nil && (!ours || idOf(in) != id) {
+		err = noVNF()
 	}
 	return vnf{Instance: in, id: id, alias: alias, request: request}, err
 }
