@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,68 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/simulator/onap"
-	"github.com/multicloud-k8s/k8splugin/src/simulator/so"
 )
-
-// killable is the service as a process on one port and one data folder, which a test kills
-// and starts again.
-type killable struct {
-	t     *testing.T
-	args  []string
-	url   string
-	cmd   *exec.Cmd
-	kills int
-}
-
-// newKillable starts the service.
-func newKillable(t *testing.T, args []string) *killable {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	k := &killable{t: t, url: "http://" + address, args: append([]string{"serve", "--listen", address, "--data", filepath.Join(t.TempDir(), "data"), "--lease-duration", "1s"}, args...)}
-	k.start()
-	t.Cleanup(k.end)
-	return k
-}
-
-func (k *killable) start() {
-	k.t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	k.cmd = exec.Command(program, k.args...)
-	k.cmd.Env = append(os.Environ(), actAsProgram+"=1")
-	k.cmd.Stderr = k.t.Output()
-	if err := k.cmd.Start(); err != nil {
-		k.t.Fatal(err)
-	}
-	until(k.t, "the service is ready", func() bool {
-		resp, err := http.Get(k.url + "/readyz")
-		if err != nil {
-			return false
-		}
-		_ = resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
-	})
-}
-
-// end kills the process, as kill -9 does.
-func (k *killable) end() {
-	_ = k.cmd.Process.Kill()
-	_ = k.cmd.Wait() // it ends by the signal
-}
-
-func (k *killable) restart() {
-	k.t.Helper()
-	k.kills++
-	k.end()
-	k.start()
-}
 
 // founding is the flow of docs/onap-surroundings.md.
 type founding struct {
@@ -101,11 +37,11 @@ func surround(t *testing.T, region string) (*onap.Surroundings, string) {
 	return around, clustertest.Namespace(t)
 }
 
-func newFounding(t *testing.T, around *onap.Surroundings, ns, url string) *founding {
+func newFounding(t *testing.T, around *onap.Surroundings, ns, url string, client *http.Client) *founding {
 	t.Helper()
 	const cpus = 16 // the nodes that other tests add have fewer
 	flow, err := around.Flow(onap.Config{
-		CPUs: cpus, Service: url, Sample: os.DirFS(samples + "/vfw-onap"), Namespace: ns, Suffix: "-" + ns, Interval: 100 * time.Millisecond,
+		CPUs: cpus, Service: url, Sample: os.DirFS(samples + "/vfw-onap"), Namespace: ns, Suffix: "-" + ns, Interval: 100 * time.Millisecond, Client: client,
 		Report: func(line string) { t.Log(line) },
 	})
 	if err != nil {
@@ -199,23 +135,5 @@ func TestONAP(t *testing.T) {
 	t.Parallel()
 	around, ns := surround(t, "onap")
 	p := serveProgram(t, t.TempDir(), around.Arguments()...)
-	newFounding(t, around, ns, p.url).run()
-}
-
-// TestONAPKilled runs the flow while the service is killed with SIGKILL after its response
-// to each change, and started again.
-func TestONAPKilled(t *testing.T) {
-	t.Parallel()
-	around, ns := surround(t, "onap-killed")
-	k := newKillable(t, around.Arguments())
-	f := newFounding(t, around, ns, k.url)
-	for _, method := range []string{http.MethodPost, http.MethodDelete} {
-		for _, path := range []string{"/infra_workload", "/v1/"} {
-			f.SO.Script(so.Fault{Method: method, Path: path, Times: -1, After: k.restart})
-		}
-	}
-	f.run()
-	if k.kills < 7 {
-		t.Errorf("the service was killed %d times only", k.kills)
-	}
+	newFounding(t, around, ns, p.url, http.DefaultClient).run()
 }

@@ -11,10 +11,16 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/simulator/script"
 )
 
-// call sends a request of CDS, or of an operator, and returns its status, which must be one
-// of those given. Content that is not JSON is sent as it is.
+// uncertain is any status of a request of which an attempt before got no response.
+const uncertain = 0
+
+// call sends a request of CDS, or of an operator, and returns its status. It must be one of
+// those given, or be that of a change that an attempt before has made. Content that is not JSON is sent as it is.
 func (f *Flow) call(ctx context.Context, method, at string, body any, statuses ...int) (int, error) {
 	content, raw := body.([]byte)
 	if !raw && body != nil {
@@ -29,7 +35,7 @@ func (f *Flow) call(ctx context.Context, method, at string, body any, statuses .
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := f.cfg.Client.Do(req)
 	if err != nil {
 		return 0, fmt.Errorf("cannot send %s %s: %w", method, at, err)
 	}
@@ -38,10 +44,11 @@ func (f *Flow) call(ctx context.Context, method, at string, body any, statuses .
 	if err != nil {
 		return 0, fmt.Errorf("cannot read the response to %s %s: %w", method, at, err)
 	}
-	for _, status := range statuses {
-		if resp.StatusCode == status {
-			return status, nil
-		}
+	// An attempt before may have had its effect.
+	done := map[string]int{http.MethodPost: http.StatusConflict, http.MethodDelete: http.StatusNotFound}[method]
+	repeated := resp.Header.Get(script.Repeated) != ""
+	if slices.Contains(statuses, resp.StatusCode) || repeated && (resp.StatusCode == done || slices.Contains(statuses, uncertain)) {
+		return resp.StatusCode, nil
 	}
 	return 0, fmt.Errorf("%s %s: status %d, want %v: %s", method, at, resp.StatusCode, statuses, text)
 }
@@ -95,13 +102,33 @@ func (f *Flow) Configure(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = f.call(ctx, http.MethodPost, "/v1/instance/"+f.Stack.ID+"/config", map[string]any{
+	configs := "/v1/instance/" + f.Stack.ID + "/config"
+	status, err := f.call(ctx, http.MethodPost, configs, map[string]any{
 		"template-name": "rules", "config-name": "rules", "values": map[string]any{"port": "8888"},
-	}, http.StatusCreated)
+	}, http.StatusCreated, uncertain)
+	if err == nil && status != http.StatusCreated {
+		err = f.appears(ctx, configs+"/rules")
+	}
 	if err == nil {
 		f.cfg.Report("CDS configures the VNF: the rules allow port 8888")
 	}
 	return err
+}
+
+// appears waits until an object of ONAP's API exists. An attempt to create it before was
+// accepted, if the next one is rejected because of the first.
+func (f *Flow) appears(ctx context.Context, at string) error {
+	limited, cancel := context.WithTimeout(ctx, placeLimit)
+	defer cancel()
+	for {
+		missing, err := f.missing(limited, at)
+		if err != nil || !missing {
+			return err
+		}
+		if !script.Hold(limited, nil, f.interval()) {
+			return fmt.Errorf("cannot find %s: %w", at, limited.Err())
+		}
+	}
 }
 
 // pack packs a folder of the sample as an archive of a chart, below a folder.

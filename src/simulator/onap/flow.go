@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/simulator/oof"
@@ -30,6 +31,7 @@ type Config struct {
 	Suffix    string            // of the names of the networks, which are unique in a region
 	CPUs      int               // that each node of the firewall's flavor has at least; 1 by default
 	Interval  time.Duration     // between polls; that of SO by default
+	Client    *http.Client      // of requests to the service; http.DefaultClient by default
 	Report    func(line string) // gets a line for each step
 }
 
@@ -47,19 +49,22 @@ type Flow struct {
 
 // Flow returns a flow with a service that has the arguments of the surroundings.
 func (s *Surroundings) Flow(cfg Config) (*Flow, error) {
+	if cfg.Client == nil {
+		cfg.Client = http.DefaultClient
+	}
 	driver, err := so.New(so.Config{
-		Service: so.Server{URL: cfg.Service}, AAI: so.Server{URL: s.aai.url, User: orchestrator, Password: secret(orchestrator)},
+		Service: so.Server{URL: cfg.Service, Client: cfg.Client}, AAI: so.Server{URL: s.aai.url, User: orchestrator, Password: secret(orchestrator)},
 		Interval: cfg.Interval, Limit: 5 * time.Minute, Report: cfg.Report,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the flow: %w", err)
 	}
-	placement, err := oof.New(oof.Config{AAI: s.aai.url, User: placementUser, Password: secret(placementUser), Multicloud: cfg.Service + "/api/multicloud"})
+	placement, err := oof.New(oof.Config{AAI: s.aai.url, User: placementUser, Password: secret(placementUser), Multicloud: cfg.Service + "/api/multicloud", Client: cfg.Client})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the flow: %w", err)
 	}
 	s.mu.Lock()
-	s.service = cfg.Service
+	s.service, s.client = cfg.Service, cfg.Client
 	s.mu.Unlock()
 	if cfg.Report == nil {
 		cfg.Report = func(string) {}

@@ -73,7 +73,7 @@ func (f *Flow) deregister(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if status == http.StatusNoContent {
+		if status != http.StatusConflict {
 			f.cfg.Report("an operator deregisters the region " + f.VNF.Region)
 			return nil
 		}

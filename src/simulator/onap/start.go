@@ -45,7 +45,8 @@ type Surroundings struct {
 	stop     context.CancelFunc
 
 	mu      sync.Mutex
-	service string // URL, set when it is known
+	service string       // URL, set when it is known
+	client  *http.Client // of the service
 }
 
 // Start starts the simulators. It stores the region with its kubeconfig in A&AI, and files
@@ -181,7 +182,7 @@ func (s *Surroundings) put(ctx context.Context, path string, body map[string]any
 // deployed.
 func (s *Surroundings) deployed(ctx context.Context, _ string) error {
 	s.mu.Lock()
-	service := s.service
+	service, client := s.service, s.client
 	s.mu.Unlock()
 	if service == "" {
 		return errors.New("the service is not known yet")
@@ -190,7 +191,7 @@ func (s *Surroundings) deployed(ctx context.Context, _ string) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the definition: %w", err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("cannot read the definition: %w", err)
 	}

@@ -183,6 +183,8 @@ func TestStatuses(t *testing.T) {
 		return out
 	}
 	done := sdc.Status{Status: "COMPONENT_DONE_OK", ComponentName: "multicloud"}
+	unwanted := slices.Concat(of(chart, "NOT_NOTIFIED"), of(modules, "NOT_NOTIFIED"), []sdc.Status{done})
+	restart := []sdc.Status{{Status: "restart"}} // the component is killed, and starts again
 	cases := map[string]struct {
 		reason   string
 		messages []sdc.Status
@@ -190,18 +192,22 @@ func TestStatuses(t *testing.T) {
 	}{
 		"Right": {"this is the order", slices.Concat(of(chart, "NOTIFIED"), of(modules, "NOTIFIED", "DOWNLOAD_OK"), of(chart, "DOWNLOAD_OK", "DEPLOY_OK"),
 			of(modules, "DEPLOY_OK"), []sdc.Status{done}), true},
-		"Nothing wanted": {"a component may want nothing", slices.Concat(of(chart, "NOT_NOTIFIED"), of(modules, "NOT_NOTIFIED"), []sdc.Status{done}), true},
-		"Failed":         {"an error has a reason", slices.Concat(of(chart, "NOTIFIED"), of(modules, "NOTIFIED", "DOWNLOAD_ERROR"), []sdc.Status{{Status: "COMPONENT_DONE_ERROR", ComponentName: "multicloud", ErrorReason: "x"}}), true},
-		"Early download": {"every artifact is notified first", slices.Concat(of(chart, "NOTIFIED", "DOWNLOAD_OK", "DEPLOY_OK"), of(modules, "NOTIFIED"), []sdc.Status{done}), false},
-		"Not notified":   {"an artifact is missing", slices.Concat(of(chart, "NOTIFIED", "DOWNLOAD_OK"), []sdc.Status{done}), false},
-		"No download":    {"what is deployed is downloaded before", slices.Concat(of(modules, "NOTIFIED"), of(chart, "NOTIFIED", "DEPLOY_OK"), []sdc.Status{done}), false},
-		"Not deployed":   {"what is downloaded is deployed", slices.Concat(of(modules, "NOTIFIED"), of(chart, "NOTIFIED", "DOWNLOAD_OK"), []sdc.Status{done}), false},
-		"Wrongly done":   {"an error is not OK", slices.Concat(of(modules, "NOTIFIED"), of(chart, "NOTIFIED", "DOWNLOAD_ERROR"), []sdc.Status{done}), false},
-		"Unknown":        {"only artifacts have a status", slices.Concat(of("/other", "NOTIFIED"), of(modules, "NOTIFIED"), of(chart, "NOTIFIED"), []sdc.Status{done}), false},
-		"SO's":           {"only SO ends a distribution", slices.Concat(of(modules, "NOTIFIED", "DISTRIBUTION_COMPLETE_OK"), of(chart, "NOTIFIED"), []sdc.Status{done}), false},
-		"Done twice":     {"a component is done once", slices.Concat(of(modules, "NOT_NOTIFIED"), of(chart, "NOT_NOTIFIED"), []sdc.Status{done, done}), false},
-		"Nameless":       {"a component has a name", slices.Concat(of(modules, "NOT_NOTIFIED"), of(chart, "NOT_NOTIFIED"), []sdc.Status{{Status: "COMPONENT_DONE_OK"}}), false},
-		"Reasonless":     {"an error has a reason", slices.Concat(of(modules, "NOT_NOTIFIED"), of(chart, "NOT_NOTIFIED"), []sdc.Status{{Status: "COMPONENT_DONE_ERROR", ComponentName: "m"}}), false},
+		"Nothing wanted":  {"a component may want nothing", slices.Concat(of(chart, "NOT_NOTIFIED"), of(modules, "NOT_NOTIFIED"), []sdc.Status{done}), true},
+		"Failed":          {"an error has a reason", slices.Concat(of(chart, "NOTIFIED"), of(modules, "NOTIFIED", "DOWNLOAD_ERROR"), []sdc.Status{{Status: "COMPONENT_DONE_ERROR", ComponentName: "multicloud", ErrorReason: "x"}}), true},
+		"Early download":  {"every artifact is notified first", slices.Concat(of(chart, "NOTIFIED", "DOWNLOAD_OK", "DEPLOY_OK"), of(modules, "NOTIFIED"), []sdc.Status{done}), false},
+		"Not notified":    {"an artifact is missing", slices.Concat(of(chart, "NOTIFIED", "DOWNLOAD_OK"), []sdc.Status{done}), false},
+		"No download":     {"what is deployed is downloaded before", slices.Concat(of(modules, "NOTIFIED"), of(chart, "NOTIFIED", "DEPLOY_OK"), []sdc.Status{done}), false},
+		"Not deployed":    {"what is downloaded is deployed", slices.Concat(of(modules, "NOTIFIED"), of(chart, "NOTIFIED", "DOWNLOAD_OK"), []sdc.Status{done}), false},
+		"Wrongly done":    {"an error is not OK", slices.Concat(of(modules, "NOTIFIED"), of(chart, "NOTIFIED", "DOWNLOAD_ERROR"), []sdc.Status{done}), false},
+		"Unknown":         {"only artifacts have a status", slices.Concat(of("/other", "NOTIFIED"), of(modules, "NOTIFIED"), of(chart, "NOTIFIED"), []sdc.Status{done}), false},
+		"SO's":            {"only SO ends a distribution", slices.Concat(of(modules, "NOTIFIED", "DISTRIBUTION_COMPLETE_OK"), of(chart, "NOTIFIED"), []sdc.Status{done}), false},
+		"Done twice":      {"a component is done once", slices.Concat(of(modules, "NOT_NOTIFIED"), of(chart, "NOT_NOTIFIED"), []sdc.Status{done, done}), false},
+		"Nameless":        {"a component has a name", slices.Concat(of(modules, "NOT_NOTIFIED"), of(chart, "NOT_NOTIFIED"), []sdc.Status{{Status: "COMPONENT_DONE_OK"}}), false},
+		"Killed":          {"what is received again is reported again", slices.Concat(of(chart, "NOTIFIED"), restart, of(chart, "NOT_NOTIFIED"), of(modules, "NOT_NOTIFIED"), []sdc.Status{done}), true},
+		"Killed late":     {"even if its end was reported", slices.Concat(unwanted, restart, unwanted), true},
+		"Again":           {"it is reported once without a restart", slices.Concat(of(chart, "NOTIFIED", "NOTIFIED"), of(modules, "NOTIFIED"), unwanted), false},
+		"Again and again": {"it is reported once for each restart", slices.Concat(of(chart, "NOTIFIED"), restart, of(chart, "NOTIFIED", "NOTIFIED"), unwanted), false},
+		"Reasonless":      {"an error has a reason", slices.Concat(of(modules, "NOT_NOTIFIED"), of(chart, "NOT_NOTIFIED"), []sdc.Status{{Status: "COMPONENT_DONE_ERROR", ComponentName: "m"}}), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -216,6 +222,10 @@ func TestStatuses(t *testing.T) {
 			}
 			c := client(t, s, "kpw")
 			for _, m := range tc.messages {
+				if m.Status == "restart" {
+					s.Restarted()
+					continue
+				}
 				m.DistributionID, m.ConsumerID, m.Timestamp = id, "multicloud-k8s", 1
 				say(t, c, m)
 			}

@@ -28,6 +28,7 @@ type distribution struct {
 	statuses []Status
 	failed   bool // an artifact has failed
 	done     bool
+	again    bool // the component may begin again
 }
 
 // stage is how far an artifact is.
@@ -84,8 +85,30 @@ func (s *Simulator) receive(ctx context.Context, r broker.Message) {
 	s.changed = make(chan struct{})
 }
 
+// Restarted tells the simulator that the component was killed and starts again. It gets
+// the last notifications again if it had not committed them, and may then report each of
+// them once from the beginning.
+func (s *Simulator) Restarted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.distributions {
+		d.again = true
+	}
+}
+
+// restart resets the state of a distribution that is reported from the beginning.
+func (d *distribution) restart() {
+	for artifact := range d.stages {
+		d.stages[artifact] = announcedStage
+	}
+	d.failed, d.done, d.again = false, false, false
+}
+
 // take advances a distribution, or returns what is wrong with a message.
 func (d *distribution) take(m Status) error {
+	if first := steps[m.Status].from == announcedStage && m.ArtifactURL != ""; first && d.again && (d.done || d.stages[m.ArtifactURL] != announcedStage) {
+		d.restart()
+	}
 	if d.done {
 		return fmt.Errorf("the component is done with this distribution")
 	}

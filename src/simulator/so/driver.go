@@ -129,10 +129,11 @@ func (s step) done(format string, args ...any) {
 
 // reply is the response to a request.
 type reply struct {
-	step    step
-	request string
-	status  int
-	body    []byte
+	step     step
+	request  string
+	status   int
+	body     []byte
+	repeated bool // the request was sent more than once, so an attempt before may have had an effect
 }
 
 // differs returns the error of a response that is not acceptable.
@@ -225,7 +226,7 @@ func (r *reply) fill(ctx context.Context, server Server, m message, content []by
 		return err //nolint:wrapcheck // the caller names the request
 	}
 	defer resp.Body.Close()
-	r.status = resp.StatusCode
+	r.status, r.repeated = resp.StatusCode, resp.Header.Get(script.Repeated) != ""
 	if r.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody)); err != nil {
 		return fmt.Errorf("cannot read the response: %w", err)
 	}

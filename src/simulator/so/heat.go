@@ -39,7 +39,7 @@ func (w stack) status() string {
 // Stack is a stack that SO has created.
 type Stack struct {
 	ID      string
-	Objects []string // "kind name" of each
+	Objects []string // "kind name" of each; nil: not known, because the response was lost
 	Listed  Listed   // set by UpdateInventory
 }
 
@@ -101,26 +101,14 @@ func attributes(values map[string]string) map[string]any {
 // deletes the stack, and the error says why it failed.
 func (d *Driver) CreateStack(ctx context.Context, v VNF) (Stack, error) {
 	s := d.step("SO creates the stack")
-	r, err := s.heat(ctx, http.MethodGet, v, "?name="+url.QueryEscape(v.Release), nil)
+	found, r, err := s.named(ctx, v)
+	if err == nil && found != "" {
+		err = r.differs("there is a stack with this name: %s", found)
+	}
 	if err != nil {
 		return Stack{}, err
 	}
-	if r.status != http.StatusNotFound {
-		var found stack
-		if err := r.want(http.StatusOK); err != nil {
-			return Stack{}, err
-		}
-		if err := r.strictly(&found); err != nil {
-			return Stack{}, err
-		}
-		if found.ID != "" {
-			return Stack{}, r.differs("there is a stack with this name: %s", found.ID)
-		}
-	}
-	if r, err = s.heat(ctx, http.MethodPost, v, "", v.request()); err != nil {
-		return Stack{}, err
-	}
-	made, err := r.created()
+	made, err := s.request(ctx, v)
 	if err != nil {
 		return made, err
 	}
@@ -137,6 +125,34 @@ func (d *Driver) CreateStack(ctx context.Context, v VNF) (Stack, error) {
 	}
 	s.done("stack %s is complete, with %d objects", made.ID, len(made.Objects))
 	return made, s.activate(ctx, v, made.ID)
+}
+
+// named returns the id of the stack that has the name of a VNF's, or "".
+func (s step) named(ctx context.Context, v VNF) (id string, r reply, err error) {
+	r, err = s.heat(ctx, http.MethodGet, v, "?name="+url.QueryEscape(v.Release), nil)
+	if err != nil || r.status == http.StatusNotFound {
+		return "", r, err
+	}
+	var found stack
+	if err = r.want(http.StatusOK); err == nil {
+		err = r.strictly(&found)
+	}
+	return found.ID, r, err
+}
+
+// request requests the creation of a stack. If an attempt before was accepted, the stack is
+// found by its name.
+func (s step) request(ctx context.Context, v VNF) (Stack, error) {
+	r, err := s.heat(ctx, http.MethodPost, v, "", v.request())
+	if err != nil {
+		return Stack{}, err
+	}
+	if r.repeated && r.status != http.StatusCreated {
+		if id, _, err := s.named(ctx, v); err != nil || id != "" {
+			return Stack{ID: id}, err
+		}
+	}
+	return r.created()
 }
 
 // created reads the response to the creation of a stack, in which SO tolerates further
@@ -228,10 +244,10 @@ func (d *Driver) DeleteStack(ctx context.Context, v VNF, of Stack) error {
 	if err != nil {
 		return err
 	}
-	switch r.status {
-	case http.StatusNoContent:
+	switch {
+	case r.status == http.StatusNoContent || r.repeated:
 		err = s.poll(ctx, func(ctx context.Context) (bool, error) { return s.deleted(ctx, v, of.ID) })
-	case http.StatusAccepted, http.StatusNotFound:
+	case r.status == http.StatusAccepted || r.status == http.StatusNotFound:
 		var done bool
 		if done, err = s.deleted(ctx, v, of.ID); err == nil && !done {
 			err = r.differs("SO takes status %d for the end, but the stack is there", r.status)

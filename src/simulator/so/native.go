@@ -2,6 +2,7 @@ package so
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"net/url"
 )
@@ -60,6 +61,9 @@ func (s step) native(ctx context.Context, method, path string, body any) (reply,
 	}
 	if body != nil {
 		headers["Content-Type"] = "application/json"
+	}
+	if method == http.MethodPost {
+		headers["Idempotency-Key"] = rand.Text()
 	}
 	return s.send(ctx, s.d.cfg.Service, message{method, path, body, headers})
 }

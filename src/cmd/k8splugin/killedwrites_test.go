@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/simulator/script"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// killAtWrites names a file. The process that has it in its environment kills itself with
+// SIGKILL before and after the first write of each kind. The file lists the kinds for which
+// this was done.
+const killAtWrites = "K8SPLUGIN_TEST_KILL_AT_WRITES"
+
+// killedAtWrites returns the decorator of a store that kills the process, or nil.
+func killedAtWrites() func(store.KV) store.KV {
+	file := os.Getenv(killAtWrites)
+	if file == "" {
+		return nil
+	}
+	return func(kv store.KV) store.KV { return &deadly{KV: kv, file: file} }
+}
+
+// deadly kills the process at writes to a store.
+type deadly struct {
+	store.KV
+
+	file string
+	mu   sync.Mutex // held by the write that kills the process
+}
+
+// at kills the process if it was not yet killed at a moment.
+func (d *deadly) at(moment string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	done, err := os.ReadFile(d.file)
+	if err != nil && !os.IsNotExist(err) {
+		panic(err)
+	}
+	if slices.Contains(strings.Split(string(done), "\n"), moment) {
+		return
+	}
+	if err := os.WriteFile(d.file, append(done, moment+"\n"...), 0o600); err != nil {
+		panic(err)
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// Put implements store.KV.
+func (d *deadly) Put(ctx context.Context, key string, value []byte, expected store.Revision) (revision store.Revision, err error) {
+	d.around([]store.Op{{Key: key, Value: value, Expect: expected}}, func() error {
+		revision, err = d.KV.Put(ctx, key, value, expected)
+		return err
+	})
+	return revision, err
+}
+
+// Delete implements store.KV.
+func (d *deadly) Delete(ctx context.Context, key string, expected store.Revision) (err error) {
+	d.around([]store.Op{{Key: key, Expect: expected}}, func() error {
+		err = d.KV.Delete(ctx, key, expected)
+		return err
+	})
+	return err
+}
+
+// Write implements store.Writer.
+func (d *deadly) Write(ctx context.Context, ops []store.Op) (revisions []store.Revision, err error) {
+	d.around(ops, func() error {
+		revisions, err = store.Carry(ctx, d.KV, ops)
+		return err
+	})
+	return revisions, err
+}
+
+// around executes a write. A write that fails has changed nothing.
+func (d *deadly) around(ops []store.Op, write func() error) {
+	kind := kindOf(ops)
+	if kind != "" {
+		d.at("before " + kind)
+	}
+	if write() == nil && kind != "" {
+		d.at("after " + kind)
+	}
+}
+
+// kindOf returns the tables that ops write, and what they do there, without repetition. It
+// is empty for leases, which are written all the time.
+func kindOf(ops []store.Op) string {
+	var out []string
+	for _, op := range ops {
+		if op.Check || slices.ContainsFunc(leases(), func(prefix string) bool { return strings.HasPrefix(op.Key, prefix) }) {
+			continue
+		}
+		verb := "update"
+		switch {
+		case op.Value == nil:
+			verb = "delete"
+		case op.Expect == store.Absent:
+			verb = "create"
+		}
+		table, _, _ := strings.Cut(op.Key, "/")
+		if one := verb + " " + table; !slices.Contains(out, one) {
+			out = append(out, one)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// serveAgain runs the service as a process on one port and one data folder, and starts it
+// again whenever it was killed, until the test ends. It calls restarts before. It returns
+// the URL.
+func serveAgain(t *testing.T, restarts func(), args []string, env ...string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{"serve", "--listen", address, "--data", filepath.Join(t.TempDir(), "data"), "--lease-duration", "1s"}, args...)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			cmd := exec.CommandContext(ctx, program, args...)
+			cmd.Env = append(os.Environ(), append(env, actAsProgram+"=1")...)
+			cmd.Stderr = t.Output()
+			if err := cmd.Run(); !killed(err) && ctx.Err() == nil {
+				t.Errorf("the service ended by itself: %v", err)
+				return
+			}
+			restarts()
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return "http://" + address
+}
+
+// killed reports whether SIGKILL ended a process.
+func killed(err error) bool {
+	ended, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return false
+	}
+	status, ok := ended.Sys().(syscall.WaitStatus)
+	return ok && status.Signal() == syscall.SIGKILL
+}
+
+// TestONAPKilled runs the founding flow while the service is killed with SIGKILL before and
+// after the first write of each kind to its store, and started again. The clients send a
+// request again to which they got no response.
+func TestONAPKilled(t *testing.T) {
+	t.Parallel()
+	around, ns := surround(t, "onap-killed")
+	file := filepath.Join(t.TempDir(), "kills")
+	url := serveAgain(t, around.SDC.Restarted, around.Arguments(), killAtWrites+"="+file)
+	newFounding(t, around, ns, url, &http.Client{Transport: script.Persistent{Transport: &http.Transport{DisableKeepAlives: true}}}).run()
+	kills, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("killed %d times:\n%s", bytes.Count(kills, []byte("\n")), kills)
+	for _, write := range []string{
+		"update sdc", "create packages", "create regions", "create networks", "create instances", "update instances", "create aai", "delete aai",
+		"create idempotency", "delete instances", "delete networks", "delete regions",
+	} {
+		for _, moment := range []string{"before ", "after "} {
+			if !slices.ContainsFunc(strings.Split(string(kills), "\n"), func(kill string) bool {
+				return strings.HasPrefix(kill, moment) && strings.Contains(kill, write)
+			}) {
+				t.Errorf("the service was not killed %s%s", moment, write)
+			}
+		}
+	}
+}
