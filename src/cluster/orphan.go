@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -14,6 +15,13 @@ import (
 // nameOf does. It also ensures that the object keeps a managed fields entry: if
 // an object has none, the API server assigns all its fields to the next manager.
 const orphanedAnnotation = "k8splugin.io/orphaned-from"
+
+// orphanedLabel is on an orphaned object that must not be without labels.
+const orphanedLabel = "k8splugin.io/orphaned"
+
+// labelledAsTemplate are the kinds of which an object without labels gets the labels of
+// its pod template from the API server.
+var labelledAsTemplate = map[schema.GroupKind]bool{{Group: "batch", Kind: "Job"}: true, {Kind: "ReplicationController"}: true}
 
 // Orphan makes those refs that exist and are the owner's unowned, without
 // deleting them. It removes the owner's label and field manager, so that a
@@ -71,8 +79,12 @@ func orphanOf(m metav1.Object) nf.Subject {
 // returns a conflict if the object has changed since it was read.
 func (o *ownedObject) removeOwner(ctx context.Context) (*metav1.ObjectMeta, error) {
 	label, _ := o.owner.Label()
+	labels := map[string]any{label: nil}
+	if labelledAsTemplate[o.target.kind.GroupKind()] && len(o.live.Labels) == 1 {
+		labels[orphanedLabel] = "true" // without labels, it would get those of its template, with the owner's
+	}
 	return o.client.edit(ctx, o.target, o.live, map[string]any{
-		"labels":        map[string]any{label: nil},
+		"labels":        labels,
 		"annotations":   map[string]string{orphanedAnnotation: nameOf(o.owner)},
 		"managedFields": managedByOthers(o.live, o.target.kind, manager(o.owner)),
 	})

@@ -192,3 +192,19 @@ func TestOrphanIsTakenBack(t *testing.T) {
 	}
 	diff(t, "and goes with him", map[string]nf.Action{"a": nf.Deleted}, actions(deleted))
 }
+
+// TestOrphanOfJob leaves a Job, to which the API server gives the labels of its template
+// if it has none.
+func TestOrphanOfJob(t *testing.T) {
+	c, ns := sandbox(t)
+	const vnf = "vnf-1"
+	job := objects(t, vnf, ns, "{apiVersion: batch/v1, kind: Job, metadata: {name: run}, spec: {template: {metadata: {labels: {"+nf.OwnerLabel+": "+vnf+
+		"}}, spec: {restartPolicy: Never, containers: [{name: main, image: nowhere/main}]}}}}")[0]
+	mustApply(t, c, vnf, job)
+	if _, err := c.Orphan(t.Context(), instance(vnf), refs(job)); err != nil {
+		t.Fatal(err)
+	}
+	if owner := nf.OwnerOf(get(t, c, nf.RefOf(job)).GetLabels()); owner.ID != "" {
+		t.Errorf("it still belongs to %s", owner)
+	}
+}
