@@ -17,11 +17,31 @@ import (
 )
 
 // PreflightAdopt is Preflight for objects that are to be adopted: an object
-// that matches the selector may already exist. It does not check the objects
-// against schemas, as adopting does not apply them.
-func (c *Cluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) error {
-	_, err := preflight{client: c.client, service: c.service, owner: owner, objects: objects}.checkOwners(ctx, bounds, selector)
-	return err
+// that matches the selector may already exist. It returns a change for each object
+// that exists, in the given order: nf.Adopted, with a message that names its origin,
+// or nf.Unchanged if it is the owner's already. It checks the objects against schemas
+// only if unowned objects match, because those are also applied.
+func (c *Cluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	p := preflight{client: c.client, service: c.service, owner: owner, objects: objects}
+	live, err := p.checkOwners(ctx, bounds, selector)
+	if err == nil && selector.Unowned {
+		err = c.fit(ctx, objects, live)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []nf.Change
+	for _, u := range objects {
+		ref := nf.RefOf(u)
+		if m, exists := live[ref.Key()]; exists {
+			change := nf.Change{Ref: ref, Action: nf.Unchanged, UID: string(m.UID), Generation: m.Generation}
+			if theirs, yes := otherOwner(owner, ref, m); yes {
+				change.Action, change.Message, change.Mentions = nf.Adopted, theirs.Message, theirs.Mentions
+			}
+			out = append(out, change)
+		}
+	}
+	return out, nil
 }
 
 // Adopt transfers those refs that exist and match the selector to the owner. It
@@ -30,7 +50,7 @@ func (c *Cluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds n
 // so no pod restarts.
 //
 // It returns a change for each ref that it reached, in the given order:
-// nf.Configured; nf.Unchanged if the owner has the object already; nf.Unchanged
+// nf.Adopted; nf.Unchanged if the owner has the object already; nf.Unchanged
 // with a message if it does not exist. It returns nf.Conflict if an object does
 // not match the selector, or belongs to an owner other than the one that the selector
 // names. Adopt is idempotent.
@@ -57,7 +77,7 @@ func (o *ownedObject) adopt(ctx context.Context, selector nf.AdoptionSelector) (
 		now, err := o.own(ctx, selector)
 		switch {
 		case err == nil:
-			return changeOf(o.target, now, nf.Configured), nil
+			return changeOf(o.target, now, nf.Adopted), nil
 		case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
 			return nf.Change{}, err
 		}
@@ -80,9 +100,13 @@ func hasMarks(m metav1.Object, selector nf.AdoptionSelector) bool {
 
 // isAdoptable reports whether an object that is not the owner's can be adopted: it
 // matches the selector, and it has either no owner label or the one that the
-// selector names, which must be of the owner's kind.
+// selector names, which must be of the owner's kind. An object with a controller is
+// not unowned, because the controller would revert its changes.
 func isAdoptable(owner nf.Subject, m metav1.Object, selector nf.AdoptionSelector) bool {
 	other := nf.OwnerOf(m.GetLabels())
+	if selector.Unowned {
+		return other.ID == "" && metav1.GetControllerOfNoCopy(m) == nil
+	}
 	return hasMarks(m, selector) && (other.ID == "" || other.Kind == owner.Kind && other == nf.OwnerOf(selector.Labels))
 }
 

@@ -50,7 +50,8 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			return err
 		},
 		"PreflightAdopt": func(ctx context.Context, c *Cluster) error {
-			return c.PreflightAdopt(ctx, instance(owner), inside(ns), selector, two())
+			_, err := c.PreflightAdopt(ctx, instance(owner), inside(ns), selector, two())
+			return err
 		},
 		"fit": func(ctx context.Context, c *Cluster) error { return c.fit(ctx, one(), nil) },
 		"DryRun": func(ctx context.Context, c *Cluster) error {
@@ -85,7 +86,10 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			return err
 		},
 		"Scope": func(ctx context.Context, c *Cluster) error { _, _, err := c.Scope(ctx, refs[0]); return err },
-		"Diff":  func(ctx context.Context, c *Cluster) error { _, err := c.Diff(ctx, instance(owner), one()); return err },
+		"Diff": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Diff(ctx, instance(owner), nf.AdoptionSelector{}, one())
+			return err
+		},
 		"Apply": func(ctx context.Context, c *Cluster) error {
 			_, err := c.Apply(ctx, instance(owner), one())
 			return err

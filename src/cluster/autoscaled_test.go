@@ -29,7 +29,7 @@ func TestAutoscaledNumber(t *testing.T) {
 	scaler := hpa(t, "vnf-1", ns, "web", "web")
 	apply := func(what string, want int64, us ...*unstructured.Unstructured) {
 		t.Helper()
-		preview, err := c.Diff(t.Context(), instance("vnf-1"), us)
+		preview, err := c.Diff(t.Context(), instance("vnf-1"), nf.AdoptionSelector{}, us)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,10 @@ import (
 // each object, in the given order. An object whose kind or namespace does not
 // exist yet counts as created. If the API server rejects an object, Diff
 // returns the error that Apply would return. Values of Secrets are nf.Masked.
-func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+//
+// An object that is not the owner's but matches the selector is nf.Adopted, with the
+// fields that differ, and a message that names its origin.
+func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	gvks := make([]schema.GroupVersionKind, len(objects))
 	for i, u := range objects {
 		gvks[i] = u.GroupVersionKind()
@@ -49,7 +52,7 @@ func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, objects []*unstruc
 		if v := a.target.kind.check(objects[i]); len(v) > 0 {
 			return nf.E(nf.Invalid, "compare", a.target.ref.String(), v)
 		}
-		changes[i], err = a.compare(ctx)
+		changes[i], err = a.compare(ctx, selector)
 		return c.client.region.failObject(ctx, "compare", a.target.ref, err)
 	})
 	if err != nil {
@@ -59,7 +62,7 @@ func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, objects []*unstruc
 }
 
 // compare returns the change that applying the object would make.
-func (a *application) compare(ctx context.Context) (nf.Change, error) {
+func (a *application) compare(ctx context.Context, selector nf.AdoptionSelector) (nf.Change, error) {
 	change := nf.Change{Ref: a.target.ref, Action: nf.Created}
 	build, err := a.dryRun()
 	if err != nil {
@@ -82,14 +85,19 @@ func (a *application) compare(ctx context.Context) (nf.Change, error) {
 	if err != nil {
 		return change, err
 	}
-	if theirs, yes := ownershipConflict(a.owner, a.target.ref, &live); yes {
+	theirs, others := ownershipConflict(a.owner, a.target.ref, &live)
+	if others && !isAdoptable(a.owner, &live, selector) {
 		return change, notOwned("compare", theirs)
 	}
 	change.UID, change.Generation = string(live.GetUID()), live.GetGeneration()
 	change.Fields = differences(&live, &would)
-	change.Action = nf.Unchanged
-	if len(change.Fields) > 0 {
+	switch {
+	case others:
+		change.Action, change.Message, change.Mentions = nf.Adopted, theirs.Message, theirs.Mentions
+	case len(change.Fields) > 0:
 		change.Action = nf.Configured
+	default:
+		change.Action = nf.Unchanged
 	}
 	return change, nil
 }

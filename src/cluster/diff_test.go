@@ -21,7 +21,7 @@ func TestDiff(t *testing.T) {
 	mustApply(t, c, "vnf-1", deployment("i:1", "example.org/a: a"), secret("old: aHVudGVyMg=="), configMap(t, "vnf-1", ns, "same", "1"))
 
 	nowhere := configMap(t, "vnf-1", ns+"-not", "nowhere", "1")
-	changes, err := c.Diff(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{
+	changes, err := c.Diff(t.Context(), instance("vnf-1"), nf.AdoptionSelector{}, []*unstructured.Unstructured{
 		deployment("i:2", "example.org/a: b"), secret("new: aHVudGVyMw=="), configMap(t, "vnf-1", ns, "same", "1"), configMap(t, "vnf-1", ns, "new", "1"), nowhere,
 	})
 	if err != nil {
@@ -41,9 +41,9 @@ func TestDiff(t *testing.T) {
 		t.Error("a comparison must not create anything")
 	}
 
-	_, err = c.Diff(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{deployment("", "")})
+	_, err = c.Diff(t.Context(), instance("vnf-1"), nf.AdoptionSelector{}, []*unstructured.Unstructured{deployment("", "")})
 	wantKind(t, err, nf.Invalid)
-	_, err = c.Diff(t.Context(), instance("vnf-2"), []*unstructured.Unstructured{configMap(t, "vnf-2", ns, "same", "1")})
+	_, err = c.Diff(t.Context(), instance("vnf-2"), nf.AdoptionSelector{}, []*unstructured.Unstructured{configMap(t, "vnf-2", ns, "same", "1")})
 	wantKind(t, err, nf.Conflict)
 }
 

@@ -140,7 +140,7 @@ func TestApplyTellsImmutable(t *testing.T) {
 				}
 			}
 			check("Apply", err)
-			_, err = c.Diff(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{after})
+			_, err = c.Diff(t.Context(), instance("vnf-1"), nf.AdoptionSelector{}, []*unstructured.Unstructured{after})
 			check("Diff", err)
 		})
 	}

@@ -79,7 +79,8 @@ func TestApplyOfHiddenKind(t *testing.T) {
 			return err
 		},
 		"PreflightAdopt": func(t *testing.T, c *Cluster) error {
-			return c.PreflightAdopt(t.Context(), instance("vnf-1"), inside("ns"), nf.AdoptionSelector{}, gizmo())
+			_, err := c.PreflightAdopt(t.Context(), instance("vnf-1"), inside("ns"), nf.AdoptionSelector{}, gizmo())
+			return err
 		},
 		"Apply": func(t *testing.T, c *Cluster) error {
 			_, err := c.Apply(t.Context(), instance("vnf-1"), gizmo())

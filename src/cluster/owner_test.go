@@ -130,12 +130,15 @@ func refusals(t *testing.T, c *Cluster, owner nf.Subject, live *unstructured.Uns
 	selector := nf.AdoptionSelector{Labels: live.GetLabels()}
 	out := map[string]nf.Violation{}
 	for op, do := range map[string]func() error{
-		"preflight":       func() error { _, err := c.Preflight(t.Context(), owner, inside(live.GetNamespace()), same); return err },
-		"preflight adopt": func() error { return c.PreflightAdopt(t.Context(), owner, inside(live.GetNamespace()), selector, same) },
-		"diff":            func() error { _, err := c.Diff(t.Context(), owner, same); return err },
-		"apply the same":  func() error { _, err := c.Apply(t.Context(), owner, same); return err },
-		"apply":           func() error { _, err := c.Apply(t.Context(), owner, differs); return err },
-		"adopt":           func() error { _, err := c.Adopt(t.Context(), owner, selector, refs(live)); return err },
+		"preflight": func() error { _, err := c.Preflight(t.Context(), owner, inside(live.GetNamespace()), same); return err },
+		"preflight adopt": func() error {
+			_, err := c.PreflightAdopt(t.Context(), owner, inside(live.GetNamespace()), selector, same)
+			return err
+		},
+		"diff":           func() error { _, err := c.Diff(t.Context(), owner, nf.AdoptionSelector{}, same); return err },
+		"apply the same": func() error { _, err := c.Apply(t.Context(), owner, same); return err },
+		"apply":          func() error { _, err := c.Apply(t.Context(), owner, differs); return err },
+		"adopt":          func() error { _, err := c.Adopt(t.Context(), owner, selector, refs(live)); return err },
 	} {
 		v := nf.ViolationsOf(do())
 		if len(v) == 0 {

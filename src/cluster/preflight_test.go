@@ -126,7 +126,7 @@ func TestDefinitionAndItsObject(t *testing.T) {
 	if _, err := c.Preflight(t.Context(), instance(vnf), inside(ns), us); err != nil {
 		t.Fatal(err)
 	}
-	changes, err := c.Diff(t.Context(), instance(vnf), us)
+	changes, err := c.Diff(t.Context(), instance(vnf), nf.AdoptionSelector{}, us)
 	if err != nil {
 		t.Fatal(err)
 	}

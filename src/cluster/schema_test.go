@@ -97,7 +97,7 @@ func TestPreflightLeavesAlone(t *testing.T) {
 	const vnf = "vnf-1"
 	wrong := objects(t, vnf, "", web("replicas: -1,"))
 	selector := nf.AdoptionSelector{Labels: map[string]string{"app": "x"}}
-	if err := c.PreflightAdopt(t.Context(), instance(vnf), inside(ns), selector, wrong); err != nil {
+	if _, err := c.PreflightAdopt(t.Context(), instance(vnf), inside(ns), selector, wrong); err != nil {
 		t.Errorf("what is adopted is not written: %v", err)
 	}
 	if _, err := c.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{unlabelled(wrong[0])}); err != nil {

@@ -67,9 +67,10 @@ func TestPreflightKeepsWithinTheBounds(t *testing.T) {
 				wanted = []*unstructured.Unstructured{unlabelled(wanted[0])}
 			}
 			_, err := c.Preflight(t.Context(), instance("vnf-1"), tc.bounds, wanted)
+			_, adopting := c.PreflightAdopt(t.Context(), instance("vnf-1"), tc.bounds, nf.AdoptionSelector{}, wanted)
 			for verb, err := range map[string]error{
 				"preflight": err,
-				"adopt":     c.PreflightAdopt(t.Context(), instance("vnf-1"), tc.bounds, nf.AdoptionSelector{}, wanted),
+				"adopt":     adopting,
 			} {
 				if tc.fields == nil {
 					if err != nil {

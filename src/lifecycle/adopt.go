@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -58,19 +59,140 @@ func (a *adoption) own(owner nf.Subject, out render.Output) {
 
 // preflight checks the prepared target against the region.
 func (p *prepared) preflight(ctx context.Context) (err error) {
-	if p.adoption == nil {
+	switch {
+	case p.target.adopt:
+		return p.preflightUnowned(ctx)
+	case p.adoption == nil:
 		p.existing, err = p.cluster.Preflight(ctx, subjectOf(p.target.id), p.bounds, withHooks(p.plan))
 		return err
 	}
-	if err := p.cluster.PreflightAdopt(ctx, subjectOf(p.target.id), p.bounds, p.adoption.selector, p.objects()); err != nil {
+	if p.found, err = p.cluster.PreflightAdopt(ctx, subjectOf(p.target.id), p.bounds, p.adoption.selector, p.objects()); err != nil {
 		return err
 	}
-	for _, h := range p.plan.Hooks {
-		if err := p.cluster.PreflightAdopt(ctx, subjectOf(p.target.id), p.bounds, selectorOf(h), []*unstructured.Unstructured{h.Object}); err != nil {
+	return p.preflightHooks(ctx, p.plan.Hooks)
+}
+
+// preflightHooks finds the objects that earlier runs of hooks have left.
+func (p *prepared) preflightHooks(ctx context.Context, hooks []render.Planned) error {
+	seen := map[string]bool{}
+	for _, h := range hooks {
+		found, err := p.cluster.PreflightAdopt(ctx, subjectOf(p.target.id), p.bounds, selectorOf(h), []*unstructured.Unstructured{h.Object})
+		if err != nil {
 			return err
+		}
+		for _, c := range found {
+			if !seen[c.Key()] {
+				p.found, seen[c.Key()] = append(p.found, c), true
+			}
 		}
 	}
 	return nil
+}
+
+// unowned selects the objects that a new instance adopts.
+func unowned() nf.AdoptionSelector { return nf.AdoptionSelector{Unowned: true} }
+
+// adopts returns what selects the objects that a new instance adopts; nil if it adopts
+// none.
+func (p *prepared) adopts() *nf.AdoptionSelector {
+	if !p.target.adopt || len(p.found) == 0 {
+		return nil
+	}
+	selector := unowned()
+	return &selector
+}
+
+// preflightUnowned checks a target that adopts the objects that have no owner. The plan
+// then contains the present content of each. Objects that hooks have left are adopted
+// as an adoption does.
+func (p *prepared) preflightUnowned(ctx context.Context) error {
+	found, err := p.cluster.PreflightAdopt(ctx, subjectOf(p.target.id), p.bounds, unowned(), withHooks(p.plan))
+	if err != nil {
+		return err
+	}
+	p.existing = len(found)
+	exists := map[string]nf.Change{}
+	for _, c := range found {
+		exists[c.Key()] = c
+	}
+	p.found = nil
+	var late nf.Violations
+	for _, stage := range p.plan.Stages {
+		for i, obj := range stage.Objects {
+			c, ok := exists[nf.RefOf(obj.Object).Key()]
+			if !ok {
+				continue
+			}
+			p.found = append(p.found, c)
+			switch {
+			case c.Action != nf.Adopted || obj.Former != nil:
+			case p.target.present.ID != "": // a retry, whose plan is stored already
+				late = append(late, nf.Violation{Object: c.Ref}.Saying(nf.Text{Message: c.Message, Mentions: c.Mentions}))
+			default:
+				if err := p.keepFormer(ctx, &stage.Objects[i]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(late) > 0 {
+		return nf.E(nf.Conflict, "adopt", "objects that did not exist when the instance was created", late)
+	}
+	return p.preflightHooks(ctx, slices.DeleteFunc(slices.Clone(p.plan.Hooks), func(h render.Planned) bool {
+		return exists[nf.RefOf(h.Object).Key()].Action != nf.Adopted
+	}))
+}
+
+// withoutLeft returns the objects without those that hooks have left and that have no
+// owner. They are adopted and deleted before they are created again, so the API server
+// must not compare them with the present ones.
+func (p *prepared) withoutLeft(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	left := map[string]bool{}
+	for _, h := range p.plan.Hooks {
+		left[nf.RefOf(h.Object).Key()] = slices.ContainsFunc(p.found, func(c nf.Change) bool { return c.Action == nf.Adopted && c.Key() == nf.RefOf(h.Object).Key() })
+	}
+	return slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return left[nf.RefOf(u).Key()] })
+}
+
+// keepFormer adds the present content of an object to the plan, so that it can be
+// restored. An adopted object is not deleted in order to recreate it.
+func (p *prepared) keepFormer(ctx context.Context, obj *render.Planned) error {
+	live, err := p.cluster.Lookup(ctx, nf.RefOf(obj.Object))
+	if err != nil || live == nil {
+		return err
+	}
+	former := &unstructured.Unstructured{Object: live}
+	delete(live, "status")
+	for _, field := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "ownerReferences", "finalizers", "deletionTimestamp", "deletionGracePeriodSeconds"} {
+		unstructured.RemoveNestedField(live, "metadata", field)
+	}
+	obj.Former, obj.Recreate = former.Object, false
+	return nil
+}
+
+// formerObjects returns the former content of the objects of a plan, as the owner's.
+func formerObjects(plan render.Plan, owner nf.Subject) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, stage := range plan.Stages {
+		for _, obj := range stage.Objects {
+			if obj.Former != nil {
+				former := (&unstructured.Unstructured{Object: obj.Former}).DeepCopy()
+				render.Tag(former, owner)
+				out = append(out, former)
+			}
+		}
+	}
+	return out
+}
+
+// withoutAdopted returns an inventory in which the objects that the instance adopted are
+// to be kept, if it never had an active revision.
+func withoutAdopted(in nf.Instance) []nf.Item {
+	out := slices.Clone(in.Inventory)
+	for i := range out {
+		out[i].Keep = out[i].Keep || out[i].Adopted && in.Revision == 0
+	}
+	return out
 }
 
 // selectorOf returns the selector for an object that an earlier run of a hook

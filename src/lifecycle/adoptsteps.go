@@ -5,17 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // adoptObjects writes the objects into the inventory, and then makes the instance
-// their owner.
+// their owner. Of a new instance, these are the objects that existed when the request
+// was accepted; the next steps apply them.
 func (a *applier) adoptObjects(ctx context.Context) error {
 	if a.run.op().Instance.Adopts == nil {
 		return errors.New("cannot adopt without a claim")
 	}
 	items := itemsOf(a.run.plan, nil)
+	adopts := a.run.op().Verb == nf.Adopt
+	if !adopts {
+		items = slices.DeleteFunc(items, func(it nf.Item) bool { return !it.Adopted })
+	}
 	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item { return merge(inventory, slices.Concat(a.leftItems(), items)) }); err != nil {
 		return err
 	}
@@ -45,8 +53,40 @@ func (a *applier) adoptObjects(ctx context.Context) error {
 		if absent > 0 {
 			step.Message = fmt.Sprintf("%d of %d objects do not exist", absent, len(refs))
 		}
-		op.Applied = now
+		if adopts {
+			op.Applied = now
+		}
 	})
+}
+
+// giveBack restores the content of the objects that the instance has adopted. Those
+// that it does not own, or that were deleted, stay as they are.
+func (a *applier) giveBack(ctx context.Context, former []*unstructured.Unstructured) error {
+	drifts, err := a.run.cluster.Drift(ctx, a.run.op().Subject, former, nil)
+	if err != nil {
+		return err
+	}
+	var ours []*unstructured.Unstructured
+	var left []string
+	for i, d := range drifts {
+		switch {
+		case d.Message != "":
+			left = append(left, fmt.Sprintf("%s was not restored: %s", d.Ref, d.Message))
+		case !d.Missing:
+			ours = append(ours, former[i])
+		}
+	}
+	if err := a.run.attempt.Held(ctx); err != nil {
+		return err
+	}
+	changes, err := a.run.cluster.Correct(ctx, a.run.op().Subject, ours, nil)
+	a.run.attempt.KeepChanges(changes)
+	a.run.counted(len(former), len(changes), len(changes))
+	if len(left) > 0 {
+		said := a.run.redactor.values.Text(strings.Join(left, "; "))
+		a.run.attempt.Note(func(op *nf.Operation) { op.Steps[len(op.Steps)-1].Report(said) })
+	}
+	return err
 }
 
 // leftItems returns inventory entries for the objects that hooks may have left.
@@ -54,7 +94,7 @@ func (a *applier) leftItems() []nf.Item {
 	var out []nf.Item
 	for _, h := range a.run.plan.Hooks {
 		it := itemOf(len(a.run.plan.Stages), h.Object)
-		it.Hook = true
+		it.Hook, it.Adopted = true, a.run.op().Verb != nf.Adopt
 		out = append(out, it)
 	}
 	return out

@@ -74,11 +74,13 @@ type Checker interface {
 // Adopter is the part of a Cluster that adopts existing objects.
 type Adopter interface {
 	// PreflightAdopt is Preflight for objects to be adopted: an object that
-	// matches the selector may exist, too.
-	PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) error
+	// matches the selector may exist, too. It returns a change for each object that
+	// exists: nf.Adopted, with a message that names its origin, or nf.Unchanged if it is
+	// the owner's. It checks schemas only if unowned objects match, which are applied.
+	PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) ([]nf.Change, error)
 
 	// Adopt assigns to the owner those refs that exist and match the selector, and
-	// changes nothing else of them. The action is nf.Configured. It is
+	// changes nothing else of them. The action is nf.Adopted. It is
 	// nf.Unchanged, with a message that gives the reason, if the object already
 	// belongs to the owner or does not exist. Adopt returns nf.Conflict for an
 	// object that belongs to another owner. It is idempotent.
@@ -163,8 +165,9 @@ type Observer interface {
 	// Namespaces returns those of the named namespaces that exist, by name.
 	Namespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error)
 
-	// Diff returns the changes that Apply would make, by a server-side dry run.
-	Diff(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error)
+	// Diff returns the changes that Apply would make, by a server-side dry run. The
+	// action for an object of no owner that matches the selector is nf.Adopted.
+	Diff(ctx context.Context, owner nf.Subject, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) ([]nf.Change, error)
 }
 
 // Watcher is the part of a Cluster that reports the status of objects.

@@ -24,6 +24,7 @@ func TestDeaths(t *testing.T) {
 	scenarios := map[string]operationtest.Scenario{}
 	all := deathScenarios()
 	maps.Copy(all, workloadDeaths())
+	maps.Copy(all, adoptionDeaths())
 	for name, sc := range all {
 		scenarios[name] = operationtest.Scenario{World: sc.world, Deaths: sc.deaths}
 	}
@@ -152,8 +153,6 @@ func deathScenarios() map[string]deathScenario {
 		"terminate with hooks":     pair(252, first(hooked), terminate(false)),
 		"configure":                pair(151, first("db_old"), configure("cfg-old")),
 		"configure fails, undo":    pair(204, func(t *testing.T, s *site, e *engine) { first("db_old")(t, s, e); refuse(s) }, configure("bad-old")),
-		"adopt":                    pair(135, running("db", "web"), adopt("db_web-absent")),
-		"adopt fails":              pair(198, running("db", "web", "!theirs"), adopt("db_web-theirs")),
 		"test":                     pair(157, first("db_probe.p-probe.q"), tested),
 		"test fails": pair(162, func(t *testing.T, s *site, e *engine) {
 			first("db_probe.p-probe.q")(t, s, e)

@@ -31,7 +31,7 @@ func (pr *preparer) dryRun(ctx context.Context, in nf.Instance, p *prepared, opt
 		}
 		objects = needDryRun(objects, previous)
 	}
-	if len(objects) == 0 {
+	if objects = p.withoutLeft(objects); len(objects) == 0 {
 		return nil
 	}
 	unchecked, err := p.cluster.DryRun(ctx, subjectOf(p.target.id), objects, names)
@@ -56,6 +56,11 @@ func (pr *preparer) preview(ctx context.Context, in nf.Instance, p *prepared) (n
 	redactor.changes(changes)
 	if err := p.dryRunHooks(ctx); err != nil {
 		return nf.Preview{}, redactor.error(located(err, p.plan))
+	}
+	for _, c := range p.found { // what hooks have left is not compared
+		if c.Action == nf.Adopted && !slices.ContainsFunc(changes, func(o nf.Change) bool { return o.Key() == c.Key() }) {
+			changes = append(changes, c)
+		}
 	}
 	pruned := outside(in.Inventory, p.plan)
 	for _, it := range pruned {
@@ -82,7 +87,7 @@ func (p *prepared) diff(ctx context.Context) ([]nf.Change, error) {
 	}
 	var recreated []nf.Change
 	for {
-		changes, err := p.cluster.Diff(ctx, subjectOf(p.target.id), objects)
+		changes, err := p.cluster.Diff(ctx, subjectOf(p.target.id), nf.AdoptionSelector{Unowned: p.target.adopt}, objects)
 		ref, ok := replaceable(planned, err)
 		at := slices.IndexFunc(objects, func(obj *unstructured.Unstructured) bool { return nf.RefOf(obj) == ref })
 		if !ok || at < 0 {
@@ -95,7 +100,7 @@ func (p *prepared) diff(ctx context.Context) ([]nf.Change, error) {
 
 // dryRunHooks has the API server check hook objects, which a diff does not show.
 func (p *prepared) dryRunHooks(ctx context.Context) error {
-	hooks := withHooks(render.Plan{Hooks: p.plan.Hooks})
+	hooks := p.withoutLeft(withHooks(render.Plan{Hooks: p.plan.Hooks}))
 	if len(hooks) == 0 {
 		return nil
 	}

@@ -182,7 +182,7 @@ func (c *fakeCluster) ApplyNew(ctx context.Context, owner nf.Subject, objects []
 	return c.Apply(ctx, owner, objects)
 }
 
-func (c *fakeCluster) Diff(ctx context.Context, _ nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+func (c *fakeCluster) Diff(ctx context.Context, _ nf.Subject, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	leave, err := c.enter(ctx, "diff")
 	if err != nil {
 		return nil, err
@@ -194,7 +194,11 @@ func (c *fakeCluster) Diff(ctx context.Context, _ nf.Subject, objects []*unstruc
 		if err := c.immutable(obj); err != nil {
 			return nil, err
 		}
-		out = append(out, nf.Change{Ref: nf.RefOf(obj), Action: c.action(obj), Fields: slices.Clone(c.diff)})
+		change := nf.Change{Ref: nf.RefOf(obj), Action: c.action(obj), Fields: slices.Clone(c.diff)}
+		if live := c.objects[change.Key()]; live != nil && live.owner.ID == "" && selector.Unowned {
+			change.Action, change.Message = nf.Adopted, "was left in place"
+		}
+		out = append(out, change)
 	}
 	return out, nil
 }

@@ -35,24 +35,36 @@ func (c *fakeCluster) Capabilities(context.Context) (nf.Capabilities, error) {
 func (c *fakeCluster) Lookup(_ context.Context, ref nf.Ref) (map[string]any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if live, ok := c.objects[ref.Key()]; ok {
+		return live.object.DeepCopy().Object, nil
+	}
 	return (&unstructured.Unstructured{Object: c.lookups[ref.String()]}).DeepCopy().Object, nil
 }
 
-func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) error {
+func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	leave, err := c.enter(ctx, "preflight")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
+	var out []nf.Change
 	for _, obj := range objects {
 		if err := place(obj, bounds); err != nil {
-			return err
+			return nil, err
 		}
-		if live, ok := c.objects[nf.RefOf(obj).Key()]; ok && live.owner != owner && !hasMarks(live.object, selector) {
-			return nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: nf.RefOf(obj).String(), Message: "is somebody else's"}})
+		live, ok := c.objects[nf.RefOf(obj).Key()]
+		switch change := (nf.Change{Ref: nf.RefOf(obj), Action: nf.Unchanged, UID: "uid-" + obj.GetName()}); {
+		case !ok:
+		case live.owner == owner:
+			out = append(out, change)
+		case !matches(live, selector):
+			return nil, nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: nf.RefOf(obj).String(), Message: "is somebody else's"}})
+		default:
+			change.Action, change.Message = nf.Adopted, "was left in place"
+			out = append(out, change)
 		}
 	}
-	return nil
+	return out, nil
 }
 
 func (c *fakeCluster) Adopt(ctx context.Context, owner nf.Subject, selector nf.AdoptionSelector, refs []nf.Ref) ([]nf.Change, error) {
@@ -65,14 +77,18 @@ func (c *fakeCluster) Adopt(ctx context.Context, owner nf.Subject, selector nf.A
 	for _, ref := range refs {
 		change := nf.Change{Ref: ref, Action: nf.Unchanged}
 		if live, ok := c.objects[ref.Key()]; ok {
-			if live.owner != owner && !hasMarks(live.object, selector) {
+			if live.owner != owner && !matches(live, selector) {
 				return out, nf.E(nf.Conflict, "adopt", ref.String(), nil)
 			}
-			live.owner, change.Action, change.UID = owner, nf.Configured, "uid-"+ref.Name
+			live.owner, change.Action, change.UID = owner, nf.Adopted, "uid-"+ref.Name
 		}
 		out = append(out, change)
 	}
 	return out, nil
+}
+
+func matches(live *fakeObject, selector nf.AdoptionSelector) bool {
+	return hasMarks(live.object, selector) || selector.Unowned && live.owner.ID == ""
 }
 
 func hasMarks(obj *unstructured.Unstructured, selector nf.AdoptionSelector) bool {

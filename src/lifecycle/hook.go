@@ -17,6 +17,7 @@ func (a *applier) createHook(ctx context.Context, h render.Planned) error {
 	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item {
 		it := itemOf(hookStage(inventory, len(a.run.plan.Stages)), h.Object)
 		it.Hook = true
+		it.Adopted = slices.ContainsFunc(inventory, func(was nf.Item) bool { return was.Adopted && was.Key() == it.Key() })
 		return merge(inventory, []nf.Item{it})
 	}); err != nil {
 		return err
@@ -75,17 +76,24 @@ func (a *applier) discardHooks(ctx context.Context, refs []nf.Ref) error {
 	return a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item { return slices.DeleteFunc(slices.Clone(inventory), ours) })
 }
 
-// discardAllHooks deletes all hook objects that remain.
+// discardAllHooks deletes all hook objects that remain. Those that an instance without
+// an active revision has adopted are orphaned.
 func (a *applier) discardAllHooks(ctx context.Context) error {
 	in, err := a.run.instance(ctx)
 	if err != nil {
 		return operation.RecordError(err)
 	}
-	var refs []nf.Ref
-	for _, it := range in.Inventory {
-		if it.Hook {
+	var refs, adopted []nf.Ref
+	for _, it := range withoutAdopted(in) {
+		switch {
+		case it.Hook && it.Adopted && it.Keep:
+			adopted = append(adopted, it.Ref)
+		case it.Hook:
 			refs = append(refs, it.Ref)
 		}
+	}
+	if err := a.remove(ctx, nil, adopted); err != nil {
+		return err
 	}
 	return a.discardHooks(ctx, refs)
 }

@@ -72,7 +72,7 @@ func itemsOf(plan render.Plan, previous []nf.Item) []nf.Item {
 				continue
 			}
 			it := itemOf(i, obj.Object)
-			it.Keep = obj.Keep
+			it.Keep, it.Adopted = obj.Keep, obj.Former != nil
 			out, planned[it.Key()] = append(out, it), true
 		}
 	}

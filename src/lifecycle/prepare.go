@@ -40,6 +40,7 @@ type target struct {
 	access            secretAccess // what templates see of Secrets
 	mayAttach         func(ctx context.Context, n nf.Network, create bool) error
 	placed            *nf.Placed // how the region was chosen; nil: it was given
+	adopt             bool       // objects that exist without an owner are adopted
 	mayUse            func(context.Context, nf.Volume) error
 	mayRegister       func(ctx context.Context, region string) error
 }
@@ -64,6 +65,7 @@ type prepared struct {
 	hidden    []string    // secret texts of the region or the package that the plan contains
 	adoption  *adoption   // nil: the objects are to be created
 	existing  int         // the number of the objects that exist
+	found     []nf.Change // the objects to adopt that exist; nf.Adopted if they are not the instance's yet
 
 	keeps    bool            // the workloads keep the attachments and the volumes of the present instance
 	declared declared        // by the package

@@ -57,7 +57,7 @@ func (pr *preparer) newTarget(ctx context.Context, req *nf.InstantiateRequest) (
 	}
 	t := target{
 		id: id, name: req.Name, project: nf.ProjectOf(req.Project),
-		region: chosen, namespace: req.Namespace, spec: req.Spec, revision: 1, placed: placed,
+		region: chosen, namespace: req.Namespace, spec: req.Spec, revision: 1, placed: placed, adopt: req.Adopt,
 	}
 	// Instances of the same name usually share objects too; the name explains it
 	// in one line.
@@ -173,6 +173,7 @@ func (pr *preparer) again(ctx context.Context, in nf.Instance, previous nf.Revis
 	if p.plan, err = pr.records.loadPlan(ctx, previous.Plan); err != nil {
 		return nil, rev, err
 	}
+	p.target.adopt = in.Revision == 0 && len(formerObjects(p.plan, subjectOf(in.ID))) > 0
 	if err := pr.bound(ctx, p, region); err != nil {
 		return nil, rev, err
 	}

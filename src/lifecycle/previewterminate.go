@@ -24,7 +24,7 @@ func (e *Engine) PreviewTerminate(ctx context.Context, id string, req nf.Termina
 	}
 	var out nf.Preview
 	var all []nf.Item
-	for _, b := range batchesOf(in.Inventory) {
+	for _, b := range batchesOf(withoutAdopted(in)) {
 		all = append(all, b.items...)
 	}
 	orphan := req.Orphan || in.Adopted && in.Revision == 0

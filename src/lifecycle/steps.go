@@ -73,7 +73,11 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	}
 	prelude, rest := w.rollout(w.run.op().Instance.Target)
 	before, after := hooksAround(verb)
-	steps := slices.Concat([]operation.Step{w.step(nf.PhaseReserve, w.reserve)}, prelude, w.hookSteps(before), rest)
+	first := []operation.Step{w.step(nf.PhaseReserve, w.reserve)}
+	if verb == nf.Instantiate && w.run.op().Instance.Adopts != nil {
+		first = append(first, w.step(nf.PhaseAdopt, w.applier.adoptObjects))
+	}
+	steps := slices.Concat(first, prelude, w.hookSteps(before), rest)
 	if verb != nf.Instantiate {
 		later, err := w.later(ctx, in)
 		if err != nil {

@@ -39,8 +39,10 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 	if err != nil {
 		return nil, operation.RecordError(err)
 	}
+	back := w.giveBackSteps(in)
+	in.Inventory = withoutAdopted(in)
 	find, last := w.volumeSteps(in)
-	out := slices.Concat(find, w.deletion(nf.PhaseDelete, nf.Judged(in.Inventory)), last)
+	out := slices.Concat(back, find, w.deletion(nf.PhaseDelete, nf.Judged(in.Inventory)), last)
 	if first, last := w.hookSteps(nf.PreDelete), w.hookSteps(nf.PostDelete); w.run.op().Verb == nf.Terminate {
 		out = slices.Concat(first, out, last)
 	}
@@ -67,6 +69,26 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 	out = append(out, release...)
 	out = append(out, w.unlistSteps()...)
 	return append(out, w.step(nf.PhaseReleaseNamespaces, w.namespaces.releaseNamespaces), w.step(nf.PhaseDeleteRecords, w.deleteRecords)), nil
+}
+
+// giveBackSteps returns the step that restores the objects that an instance has adopted,
+// if it never had an active revision. The plan is read when the step runs, because an
+// earlier attempt may have restored them and deleted the plan.
+func (w *work) giveBackSteps(in nf.Instance) []operation.Step {
+	if in.Revision > 0 || !slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Adopted && !it.Hook }) {
+		return nil
+	}
+	return []operation.Step{w.step(nf.PhaseGiveBack, func(ctx context.Context) error {
+		revisions, err := w.revisions(ctx) // those of retries have the same plan
+		if err != nil || len(revisions) == 0 {
+			return err
+		}
+		plan, err := w.records.loadPlan(ctx, revisions[0].Plan)
+		if err != nil {
+			return err
+		}
+		return w.applier.giveBack(ctx, formerObjects(plan, w.run.op().Subject))
+	})}
 }
 
 // releaseShared returns the steps that release the networks and the volumes of an

@@ -28,7 +28,7 @@ func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 			return request{}, err
 		}
 		op := e.acceptor.newOperation(nf.Instantiate, p.target, req.Options)
-		op.Instance.Fresh, op.Instance.Placed = p.existing == 0, p.target.placed
+		op.Instance.Fresh, op.Instance.Placed, op.Instance.Adopts = p.existing == 0, p.target.placed, p.adopts()
 		return request{op: revising(op, p, p.revision(1)), target: p}, nil
 	})
 }
@@ -168,7 +168,7 @@ func (e *Engine) change(ctx context.Context, in nf.Instance, p *prepared, c revi
 		return request{}, err
 	}
 	op := e.acceptor.newOperation(c.verb, p.target, c.opts)
-	op.Instance.Repeats = c.repeats
+	op.Instance.Repeats, op.Instance.Adopts = c.repeats, p.adopts()
 	state := nf.Updating
 	if c.verb == nf.Instantiate {
 		state = nf.Instantiating

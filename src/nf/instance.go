@@ -163,6 +163,7 @@ type Item struct {
 	Keep    bool `json:"keep,omitempty"`    // its package declares that it is never deleted, but left in place
 	Hook    bool `json:"hook,omitempty"`    // a hook created it, and it is not part of the instance's desired state
 	Volume  bool `json:"volume,omitempty"`  // a volume claim that a StatefulSet created, and that a removal must delete
+	Adopted bool `json:"adopted,omitempty"` // it existed before the instance; it stays if the instance never gets an active revision
 }
 
 // Ref identifies one object of a cluster.
@@ -279,6 +280,7 @@ const (
 	Kept       Action = "kept"      // left in place on purpose; Message says why
 	Orphaned   Action = "orphaned"  // left in place, and unowned from now on
 	Recreated  Action = "recreated" // deleted and created again, because a field is immutable
+	Adopted    Action = "adopted"   // it existed without an owner, and gets one; Message says where it came from
 )
 
 // Change is the effect, actual or previewed, of an operation on one object.

@@ -47,6 +47,7 @@ type InstantiateRequest struct {
 	Project   string     // DefaultProject when empty
 	Namespace string     // the region's DefaultNamespace when empty
 	Name      string     // unique in its region and namespace when given
+	Adopt     bool       // objects of the package that exist without an owner become the instance's
 	Options
 }
 
@@ -80,8 +81,9 @@ type AdoptRequest struct {
 }
 
 // AdoptionSelector selects the objects to adopt by their annotations and labels.
-// An object matches if it has all of them.
+// An object matches if it has all of them, or if Unowned says so.
 type AdoptionSelector struct {
+	Unowned     bool              `json:"unowned,omitempty"` // every object matches that has no owner and no controller
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 }

@@ -29,6 +29,7 @@ const (
 	PhaseKeepClaims        Phase = "keep_claims"         // releases the volume claims
 	PhaseOrphan            Phase = "orphan"              // releases all objects
 	PhaseAdopt             Phase = "adopt"               // makes the objects of an adoption the instance's
+	PhaseGiveBack          Phase = "give_back"           // restores the content of adopted objects, before they are orphaned
 	PhaseSet               Phase = "set"                 // sets fields of objects
 	PhaseEvict             Phase = "evict"               // evicts pods
 	PhaseReleaseFormer     Phase = "release_former"      // releases namespaces that the plan no longer uses
@@ -155,7 +156,7 @@ func (p Phase) title() string {
 		PhaseReserve: "reserve resources", PhaseDeleteRecords: "delete records",
 		PhasePermit: "check what the project may use", PhaseAcquireNamespaces: "acquire namespaces", PhaseReleaseFormer: "release former namespaces", PhaseReleaseNamespaces: "release namespaces",
 		PhaseSettle: "wait for machines", PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
-		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseSet: "set fields", PhaseEvict: "evict pods",
+		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseGiveBack: "restore adopted objects", PhaseSet: "set fields", PhaseEvict: "evict pods",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
 		PhaseCheckHolders: "check holders", PhaseRestart: "restart workloads", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",
 		PhaseUnlist:    "delete objects in A&AI",

@@ -104,6 +104,8 @@ type Planned struct {
 
 	Computed bool `json:"computed,omitempty"` // it has its compute profile already
 
+	Former map[string]any `json:"former,omitempty"` // the object that existed before the instance, which adopts it; nil: none
+
 	Events  []nf.HookEvent `json:"events,omitempty"` // of a hook
 	Discard []Discard      `json:"discard,omitempty"`
 	Timeout time.Duration  `json:"timeout,omitempty"`

@@ -9,6 +9,7 @@ type InstanceCreate struct {
 	Execution
 
 	Placement *PlacementNeeds `json:"placement,omitempty"` // in place of the region
+	Adopt     bool            `json:"adopt,omitempty"`     // objects that exist without an owner become the instance's
 }
 
 // InstanceTarget says where a new instance is, and names it.

@@ -78,6 +78,11 @@ func TestCreateInstance(t *testing.T) {
 			status: 200, want: `{"warnings": [], "changes": [{"api_version": "apps/v1", "kind": "Deployment", "namespace": "edge", "name": "web", "action": "configured",
 				"fields": [{"path": "spec.replicas", "old": 0, "new": 3}, {"path": "spec.paused", "new": false}]}]}`,
 		},
+		"Adopt": {
+			reason: "objects without an owner are adopted if the request says so", request: "POST /v1/vnf_instances", header: []string{asJSON},
+			body: `{"cloud_region_id": "east", "csar_id": "firewall", "adopt": true}`, status: 201, want: asked,
+			asked: nf.InstantiateRequest{Spec: nf.Spec{Package: "firewall"}, Region: "east", Adopt: true},
+		},
 		"DryRunObjects": {
 			reason: "and the objects, if they are asked for", request: "POST /v1/vnf_instances?dry_run=true&objects=true", header: []string{asJSON}, body: create,
 			status: 200, want: `{"warnings": [], "changes": ["..."], "objects": [{"stage": "deployment", "file": "web.yaml", "line": 1, "object": {"kind": "Deployment"}},

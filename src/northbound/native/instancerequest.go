@@ -55,7 +55,7 @@ func instantiateRequest(c wire.InstanceCreate, opts nf.Options) (nf.InstantiateR
 		}
 	}
 	return nf.InstantiateRequest{
-		Spec: spec, Region: c.Region, Placement: c.Placement.Domain(), Project: c.Project, Namespace: c.Namespace, Name: c.Name, Options: opts,
+		Spec: spec, Region: c.Region, Placement: c.Placement.Domain(), Project: c.Project, Namespace: c.Namespace, Name: c.Name, Adopt: c.Adopt, Options: opts,
 	}, nil
 }
 

@@ -63,7 +63,7 @@ func (d diffWriter) object(o wire.Change) {
 		before = "/dev/null"
 	case nf.Deleted:
 		after = "/dev/null"
-	case nf.Configured, nf.Recreated, nf.Unchanged, nf.Kept, nf.Orphaned:
+	case nf.Configured, nf.Recreated, nf.Unchanged, nf.Kept, nf.Orphaned, nf.Adopted:
 	}
 	d.line(bold, "--- "+before)
 	d.line(bold, "+++ "+after)
@@ -139,6 +139,9 @@ func (p preview) summary() string {
 		count[nf.Created], count[nf.Configured], count[nf.Deleted], count[nf.Unchanged])
 	if again := count[nf.Recreated]; again > 0 {
 		text += fmt.Sprintf(", %d recreated", again)
+	}
+	if adopted := count[nf.Adopted]; adopted > 0 {
+		text += fmt.Sprintf(", %d adopted", adopted)
 	}
 	if stay := count[nf.Kept] + count[nf.Orphaned]; stay > 0 {
 		text += fmt.Sprintf(", %d left in place", stay)
