@@ -71,12 +71,17 @@ type Previews interface {
 type ConfigurerPreviews interface {
 	PreviewConfigure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Preview, error)
 	PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error)
+	PreviewTest(ctx context.Context, id string, req nf.TestRequest) (nf.Preview, error)
+	PreviewAdopt(ctx context.Context, req nf.AdoptRequest) (nf.Preview, error)
 }
 
-// Recovery retries, undoes and cancels operations.
+// Recovery retries, undoes and cancels operations, and returns what a retry or an undo
+// would do.
 type Recovery interface {
 	Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error)
 	Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error)
+	PreviewRetry(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error)
+	PreviewUndo(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error)
 	Cancel(ctx context.Context, operation string) (nf.Operation, error)
 }
 

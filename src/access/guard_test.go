@@ -55,9 +55,15 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 		"PreviewConfigure": func() error {
 			return second(h.Instances.PreviewConfigure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit}))
 		},
-		"Test":               func() error { return second(h.Instances.Test(ctx, id, nf.TestRequest{})) },
-		"Act":                func() error { return second(h.Instances.Act(ctx, id, nf.ActRequest{})) },
-		"PreviewAct":         func() error { return second(h.Instances.PreviewAct(ctx, id, nf.ActRequest{})) },
+		"Test":        func() error { return second(h.Instances.Test(ctx, id, nf.TestRequest{})) },
+		"Act":         func() error { return second(h.Instances.Act(ctx, id, nf.ActRequest{})) },
+		"PreviewAct":  func() error { return second(h.Instances.PreviewAct(ctx, id, nf.ActRequest{})) },
+		"PreviewTest": func() error { return second(h.Instances.PreviewTest(ctx, id, nf.TestRequest{})) },
+		"PreviewAdopt": func() error {
+			return second(h.Instances.PreviewAdopt(ctx, nf.AdoptRequest{InstantiateRequest: instance}))
+		},
+		"PreviewRetry":       func() error { return second(h.Operations.PreviewRetry(ctx, operation, nf.Options{})) },
+		"PreviewUndo":        func() error { return second(h.Operations.PreviewUndo(ctx, operation, nf.Options{})) },
 		"Terminate":          func() error { return second(h.Instances.Terminate(ctx, id, nf.TerminateRequest{})) },
 		"Operation":          func() error { return second(h.Operations.Operation(ctx, operation)) },
 		"Changes":            func() error { return second(h.Operations.Changes(ctx, operation)) },

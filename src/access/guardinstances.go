@@ -44,16 +44,16 @@ func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateR
 	}
 	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(nf.ReadNetwork), is.using(), is.registering(nf.ReadRegion)
 	preview, err := is.engine.PreviewInstantiate(ctx, req)
-	return is.previewed(ctx, preview, err)
+	return is.guard.previewed(ctx, preview, err)
 }
 
 // previewed returns the preview, or the error, without the ids of hidden
 // instances.
-func (is *Instances) previewed(ctx context.Context, p nf.Preview, err error) (nf.Preview, error) {
+func (g *guard) previewed(ctx context.Context, p nf.Preview, err error) (nf.Preview, error) {
 	if err != nil {
-		return nf.Preview{}, is.guard.shown(ctx, err)
+		return nf.Preview{}, g.shown(ctx, err)
 	}
-	p.Changes, err = filtered(ctx, is.guard.mentions(), p.Changes, ofChange)
+	p.Changes, err = filtered(ctx, g.mentions(), p.Changes, ofChange)
 	return p, err
 }
 
@@ -113,7 +113,7 @@ func (is *Instances) PreviewUpgrade(ctx context.Context, id string, req nf.Upgra
 		return nf.Preview{}, err
 	}
 	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withUses(ctx, req, nf.ReadNetwork, nf.ReadRegion))
-	return is.previewed(ctx, preview, err)
+	return is.guard.previewed(ctx, preview, err)
 }
 
 // attaching returns the check of the networks that a request attaches workloads to. The
@@ -166,7 +166,7 @@ func (is *Instances) PreviewRollback(ctx context.Context, id string, req nf.Roll
 		return nf.Preview{}, err
 	}
 	preview, err := is.engine.PreviewRollback(ctx, id, req)
-	return is.previewed(ctx, preview, err)
+	return is.guard.previewed(ctx, preview, err)
 }
 
 // Terminate implements Changes. It requires instance:terminate; and region:write for each
@@ -188,7 +188,7 @@ func (is *Instances) PreviewTerminate(ctx context.Context, id string, req nf.Ter
 		return nf.Preview{}, err
 	}
 	preview, err := is.engine.PreviewTerminate(ctx, id, req)
-	return is.previewed(ctx, preview, err)
+	return is.guard.previewed(ctx, preview, err)
 }
 
 // MayTerminate returns the error that Terminate returns for an identity that may
@@ -225,7 +225,7 @@ func (is *Instances) PreviewConfigure(ctx context.Context, id string, req nf.Con
 		return nf.Preview{}, err
 	}
 	preview, err := is.engine.PreviewConfigure(ctx, id, is.withAmendments(ctx, req))
-	return is.previewed(ctx, preview, err)
+	return is.guard.previewed(ctx, preview, err)
 }
 
 // withAmendments makes a configuration check that the identity may read the new
@@ -261,6 +261,26 @@ func (is *Instances) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operati
 	})
 }
 
+// PreviewAdopt implements ConfigurerPreviews. It requires the permissions that Adopt does,
+// because it reads the record of the release, which is a Secret.
+func (is *Instances) PreviewAdopt(ctx context.Context, req nf.AdoptRequest) (nf.Preview, error) {
+	if err := is.target(ctx, req.InstantiateRequest, nf.CreateInstance); err != nil {
+		return nf.Preview{}, err
+	}
+	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(nf.ReadNetwork), is.using(), is.registering(nf.ReadRegion)
+	preview, err := is.engine.PreviewAdopt(ctx, req)
+	return is.guard.previewed(ctx, preview, err)
+}
+
+// PreviewTest implements ConfigurerPreviews. It requires instance:read.
+func (is *Instances) PreviewTest(ctx context.Context, id string, req nf.TestRequest) (nf.Preview, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := is.engine.PreviewTest(ctx, id, req)
+	return is.guard.previewed(ctx, preview, err)
+}
+
 // Test implements Configurer. It requires instance:change.
 func (is *Instances) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error) {
 	return is.operations.begin(ctx, &req.Options, is.allowed(ctx, id, nf.ChangeInstance), func() (nf.Operation, error) {
@@ -281,7 +301,7 @@ func (is *Instances) PreviewAct(ctx context.Context, id string, req nf.ActReques
 		return nf.Preview{}, err
 	}
 	preview, err := is.engine.PreviewAct(ctx, id, req)
-	return is.previewed(ctx, preview, err)
+	return is.guard.previewed(ctx, preview, err)
 }
 
 // Instance implements InstanceRecords. It requires instance:read, as all its

@@ -36,6 +36,24 @@ func (ops *Operations) Undo(ctx context.Context, operation string, opts nf.Optio
 	})
 }
 
+// PreviewRetry implements Recovery. It requires instance:read.
+func (ops *Operations) PreviewRetry(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error) {
+	if _, err := ops.operation(ctx, operation); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := ops.engine.PreviewRetry(ctx, operation, opts)
+	return ops.guard.previewed(ctx, preview, err)
+}
+
+// PreviewUndo implements Recovery. It requires instance:read.
+func (ops *Operations) PreviewUndo(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error) {
+	if _, err := ops.operation(ctx, operation); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := ops.engine.PreviewUndo(ctx, operation, opts)
+	return ops.guard.previewed(ctx, preview, err)
+}
+
 // Cancel implements Recovery. It requires instance:change.
 func (ops *Operations) Cancel(ctx context.Context, operation string) (nf.Operation, error) {
 	if err := ops.remedied(ctx, operation, nil); err != nil {

@@ -105,14 +105,6 @@ func (w *world) Act(_ context.Context, id string, req nf.ActRequest) (nf.Operati
 	return w.did("act on "+id, req.Options)
 }
 
-func (w *world) PreviewConfigure(_ context.Context, id string, req nf.ConfigureRequest) (nf.Preview, error) {
-	return nf.Preview{}, req.Edit(&nf.Spec{Package: "pkg-" + strings.Split(id, "-")[1]})
-}
-
-func (w *world) PreviewAct(context.Context, string, nf.ActRequest) (nf.Preview, error) {
-	return nf.Preview{}, nil
-}
-
 func (w *world) Adopt(_ context.Context, req nf.AdoptRequest) (nf.Operation, error) {
 	return w.did("adopt in "+req.Project+" "+req.Region, req.Options)
 }

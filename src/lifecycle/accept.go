@@ -25,6 +25,14 @@ type request struct {
 	edit   func(*nf.Instance) // what else the request changes in the instance's record; nil: nothing
 }
 
+// requester prepares the requests that follow from an instance's state, and their dry
+// runs: changes to a target, actions on workloads, retries and undos.
+type requester struct {
+	records  *records
+	preparer *preparer
+	acceptor *acceptor
+}
+
 // accept prepares and records a request, unless it was already accepted under
 // the same key. It returns the operation.
 func (a *acceptor) accept(ctx context.Context, k nf.RequestKey, prepare func() (request, error)) (nf.Operation, error) {

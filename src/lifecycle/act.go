@@ -21,7 +21,7 @@ import (
 // nf.Busy if an operation is running on the instance.
 func (e *Engine) Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
-		r, _, err := e.action(ctx, id, req)
+		r, _, err := e.requests.action(ctx, id, req)
 		return r, err
 	})
 }
@@ -29,13 +29,13 @@ func (e *Engine) Act(ctx context.Context, id string, req nf.ActRequest) (nf.Oper
 // PreviewAct returns the changes that Act would make in the region, or fails as it
 // would.
 func (e *Engine) PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error) {
-	_, changes, err := e.action(ctx, id, req)
+	_, changes, err := e.requests.action(ctx, id, req)
 	return nf.Preview{Changes: changes}, err
 }
 
 // action prepares an action, and returns the changes that it makes.
-func (e *Engine) action(ctx context.Context, id string, req nf.ActRequest) (r request, changes []nf.Change, err error) {
-	in, err := e.preparer.actable(ctx, id, req)
+func (q *requester) action(ctx context.Context, id string, req nf.ActRequest) (r request, changes []nf.Change, err error) {
+	in, err := q.preparer.actable(ctx, id, req)
 	if err != nil {
 		return r, nil, err
 	}
@@ -43,14 +43,14 @@ func (e *Engine) action(ctx context.Context, id string, req nf.ActRequest) (r re
 	if stays(req.Verb) {
 		r.state, req.OnFailure = nf.Ready, nf.Keep
 	}
-	r.op = e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options)
+	r.op = q.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options)
 	if req.Verb == nf.Heal {
-		r.op.Instance.Heal, changes, err = e.preparer.healing(ctx, in, req)
+		r.op.Instance.Heal, changes, err = q.preparer.healing(ctx, in, req)
 		if req.Drift {
 			r.edit = func(in *nf.Instance) { in.Corrections = nil } // a user has looked at it
 		}
 	} else {
-		r.op.Instance.Settings, changes, err = e.preparer.settings(ctx, in, req, r.op.Accepted)
+		r.op.Instance.Settings, changes, err = q.preparer.settings(ctx, in, req, r.op.Accepted)
 	}
 	return r, changes, err
 }
@@ -135,17 +135,36 @@ func (pr *preparer) settings(ctx context.Context, in nf.Instance, req nf.ActRequ
 	}
 	var changes []nf.Change
 	if err == nil {
-		changes, err = cluster.Set(ctx, owner, settings, true)
+		changes, err = trySettings(ctx, cluster, owner, settings)
 	}
 	if err != nil {
 		return nil, nil, newRedactor(inForce(in)).error(err)
+	}
+	return planned(settings, plan), changes, nil
+}
+
+// trySettings returns the changes that settings make, by a dry run.
+func trySettings(ctx context.Context, cluster Cluster, owner nf.Subject, settings []nf.Setting) ([]nf.Change, error) {
+	changes, err := cluster.Set(ctx, owner, settings, true)
+	if err != nil {
+		return nil, err
 	}
 	for i := range changes {
 		if changes[i].Action == nf.Configured && !bytes.Equal(settings[i].Value, settings[i].Was) {
 			changes[i].Fields = []nf.Field{settings[i].Field()}
 		}
 	}
-	return planned(settings, plan), changes, nil
+	return changes, nil
+}
+
+// previewSettings returns what the settings of a repeated or reversed action change.
+func (q *requester) previewSettings(ctx context.Context, in nf.Instance, settings []nf.Setting) (nf.Preview, error) {
+	cluster, err := q.preparer.open(ctx, in.Region, nf.ProjectOf(in.Project))
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	changes, err := trySettings(ctx, cluster, subjectOf(in.ID), settings)
+	return nf.Preview{Changes: changes}, newRedactor(inForce(in)).error(err)
 }
 
 // permitted returns the cluster of an instance, if its project may use the

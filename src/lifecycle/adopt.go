@@ -143,6 +143,29 @@ func (p *prepared) preflightUnowned(ctx context.Context) error {
 	}))
 }
 
+// adopted returns a change for each object of an adoption, and for what hooks have left.
+func (p *prepared) adopted() []nf.Change {
+	found := map[string]nf.Change{}
+	for _, c := range p.found {
+		found[c.Key()] = c
+	}
+	var out []nf.Change
+	for _, it := range itemsOf(p.plan, nil) {
+		change, ok := found[it.Key()]
+		if !ok {
+			change = nf.Change{Ref: it.Ref, Action: nf.Unchanged, Message: "it does not exist"}
+		}
+		out = append(out, change)
+		delete(found, it.Key())
+	}
+	for _, c := range p.found {
+		if _, left := found[c.Key()]; left {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // withoutLeft returns the objects without those that hooks have left and that have no
 // owner. They are adopted and deleted before they are created again, so the API server
 // must not compare them with the present ones.

@@ -95,6 +95,7 @@ type Engine struct {
 	records  *records
 	preparer *preparer
 	acceptor *acceptor
+	requests *requester
 	open     OpenCluster
 }
 
@@ -117,6 +118,7 @@ func New(cfg Config) (*Engine, error) {
 			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions, workloads: cfg.Workloads, flavors: cfg.Flavors,
 		},
 	}
+	e.requests = &requester{e.records, e.preparer, e.acceptor}
 	p.engine = e
 	return e, nil
 }

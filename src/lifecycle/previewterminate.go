@@ -22,7 +22,11 @@ func (e *Engine) PreviewTerminate(ctx context.Context, id string, req nf.Termina
 	if err := e.preparer.deletable(ctx, in, req); err != nil {
 		return nf.Preview{}, err
 	}
-	var out nf.Preview
+	return e.preparer.previewTermination(ctx, in, req), nil
+}
+
+// previewTermination returns what a termination would do with each object.
+func (pr *preparer) previewTermination(ctx context.Context, in nf.Instance, req nf.TerminateRequest) (out nf.Preview) {
 	var all []nf.Item
 	for _, b := range batchesOf(withoutAdopted(in)) {
 		all = append(all, b.items...)
@@ -37,12 +41,12 @@ func (e *Engine) PreviewTerminate(ctx context.Context, id string, req nf.Termina
 	}
 	sets := setsOf(all)
 	if orphan || len(sets) == 0 {
-		return out, nil
+		return out
 	}
-	claims, known := e.preparer.claims(ctx, in, sets)
+	claims, known := pr.claims(ctx, in, sets)
 	if !known {
 		out.Warnings = append(out.Warnings, "the volume claims of StatefulSets are not listed: the region could not be read")
-		return out, nil
+		return out
 	}
 	for _, ref := range claims {
 		if slices.ContainsFunc(all, func(it nf.Item) bool { return it.Key() == ref.Key() }) {
@@ -54,7 +58,39 @@ func (e *Engine) PreviewTerminate(ctx context.Context, id string, req nf.Termina
 		}
 		out.Changes = append(out.Changes, change)
 	}
-	return out, nil
+	return out
+}
+
+// findRemoved changes to nf.Unchanged the removal of objects that do not exist. It
+// reports whether the objects could be read.
+func (q *requester) findRemoved(ctx context.Context, in nf.Instance, changes []nf.Change) (read bool) {
+	var refs []nf.Ref
+	for _, c := range changes {
+		if c.Action == nf.Deleted || c.Action == nf.Orphaned {
+			refs = append(refs, c.Ref)
+		}
+	}
+	if len(refs) == 0 {
+		return true
+	}
+	cluster, err := q.preparer.open(ctx, in.Region, nf.ProjectOf(in.Project))
+	if err != nil {
+		return false
+	}
+	found, err := cluster.Health(ctx, subjectOf(in.ID), refs)
+	if err != nil {
+		return false
+	}
+	absent := map[string]bool{}
+	for _, h := range found {
+		absent[h.Key()] = h.Status == nf.Absent
+	}
+	for i, c := range changes {
+		if (c.Action == nf.Deleted || c.Action == nf.Orphaned) && absent[c.Key()] {
+			changes[i] = nf.Change{Ref: c.Ref, Action: nf.Unchanged, Message: "it does not exist"}
+		}
+	}
+	return true
 }
 
 // claims returns the volume claims of an instance's StatefulSets, if they can be read.

@@ -15,31 +15,11 @@ import (
 // is nothing to retry, and otherwise fails as Upgrade does.
 func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, opts.Key, func() (request, error) {
-		in, failed, err := e.failedOperation(ctx, "retry", operation, opts)
+		r, err := e.requests.retrying(ctx, operation, opts)
 		if err != nil {
 			return request{}, err
 		}
-		if opts.OnFailure == "" && !failed.Undoing {
-			opts.OnFailure = nf.Keep
-		}
-		if failed.Verb == nf.Terminate {
-			req := nf.TerminateRequest{Orphan: failed.Instance.Orphan, Claims: nf.ClaimsKeep, Cascade: failed.Instance.Cascade, Options: opts}
-			if failed.Instance.Volumes {
-				req.Claims = nf.ClaimsDelete
-			}
-			return e.acceptor.termination(in, req, operation), nil
-		}
-		if failed.Verb == nf.Adopt {
-			return request{}, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("a failed adoption releases its objects; adopt them again"))
-		}
-		if isAct(failed.Verb) {
-			return e.acceptor.actAgain(in, failed, opts, false), nil
-		}
-		p, rev, err := e.preparer.again(ctx, in, failed.Instance.Target)
-		if err != nil {
-			return request{}, err
-		}
-		return e.change(ctx, in, p, revised{verb: failed.Verb, rev: rev, opts: opts, repeats: operation})
+		return e.requests.repairing(ctx, r)
 	})
 }
 
@@ -48,39 +28,143 @@ func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (
 // an instance that never had one, or the reverse of an action.
 func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, opts.Key, func() (request, error) {
-		in, failed, err := e.failedOperation(ctx, "undo", operation, opts)
+		r, err := e.requests.undoing(ctx, operation, opts)
 		if err != nil {
 			return request{}, err
 		}
-		if failed.Verb == nf.Terminate {
-			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, fmt.Errorf("deleted objects cannot be restored; roll the instance back instead"))
-		}
-		if in.Revision == 0 {
-			return e.acceptor.termination(in, nf.TerminateRequest{Claims: nf.ClaimsKeep, Options: opts}, ""), nil
-		}
-		if isAct(failed.Verb) && len(reversed(failed.Instance.Settings)) == 0 {
-			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, errors.New("the restart of a virtual machine has no undo; retry it"))
-		}
-		if isAct(failed.Verb) {
-			return e.acceptor.actAgain(in, failed, opts, true), nil
-		}
-		previous, err := e.records.revision(ctx, in.ID, in.Revision)
-		if err != nil {
-			return request{}, err
-		}
-		p, rev, err := e.preparer.again(ctx, in, previous)
-		if err != nil {
-			return request{}, err
-		}
-		rev.Restores = previous.Number
-		return e.change(ctx, in, p, revised{verb: nf.Rollback, rev: rev, opts: opts})
+		return e.requests.repairing(ctx, r)
 	})
+}
+
+// PreviewRetry returns the changes that Retry would make in the region, or fails as it
+// would.
+func (e *Engine) PreviewRetry(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error) {
+	r, err := e.requests.retrying(ctx, operation, opts)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	return e.requests.previewRepair(ctx, r)
+}
+
+// PreviewUndo returns the changes that Undo would make in the region, or fails as it
+// would.
+func (e *Engine) PreviewUndo(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error) {
+	r, err := e.requests.undoing(ctx, operation, opts)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	return e.requests.previewRepair(ctx, r)
+}
+
+// repair is a retry or an undo that is prepared: a termination, an action, or a change
+// to a target.
+type repair struct {
+	in      nf.Instance
+	failed  nf.Operation
+	opts    nf.Options
+	undo    bool
+	removal *nf.TerminateRequest // nil: no termination
+	target  *prepared            // nil: no change
+	change  revised              // to the target
+}
+
+// retrying prepares a retry.
+func (q *requester) retrying(ctx context.Context, operation string, opts nf.Options) (r repair, err error) {
+	if r.in, r.failed, err = q.failedOperation(ctx, "retry", operation, opts); err != nil {
+		return r, err
+	}
+	if opts.OnFailure == "" && !r.failed.Undoing {
+		opts.OnFailure = nf.Keep
+	}
+	r.opts = opts
+	switch {
+	case r.failed.Verb == nf.Terminate:
+		r.removal = &nf.TerminateRequest{Orphan: r.failed.Instance.Orphan, Claims: nf.ClaimsKeep, Cascade: r.failed.Instance.Cascade, Options: opts}
+		if r.failed.Instance.Volumes {
+			r.removal.Claims = nf.ClaimsDelete
+		}
+		return r, nil
+	case r.failed.Verb == nf.Adopt:
+		return r, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("a failed adoption releases its objects; adopt them again"))
+	case isAct(r.failed.Verb):
+		return r, nil
+	}
+	r.change = revised{verb: r.failed.Verb, opts: opts, repeats: operation}
+	r.target, r.change.rev, err = q.preparer.again(ctx, r.in, r.failed.Instance.Target)
+	return r, err
+}
+
+// undoing prepares an undo.
+func (q *requester) undoing(ctx context.Context, operation string, opts nf.Options) (r repair, err error) {
+	r.opts, r.undo = opts, true
+	if r.in, r.failed, err = q.failedOperation(ctx, "undo", operation, opts); err != nil {
+		return r, err
+	}
+	switch {
+	case r.failed.Verb == nf.Terminate:
+		return r, nf.E(nf.Conflict, "undo", "operation "+operation, fmt.Errorf("deleted objects cannot be restored; roll the instance back instead"))
+	case r.in.Revision == 0:
+		r.removal = &nf.TerminateRequest{Claims: nf.ClaimsKeep, Options: opts}
+		return r, nil
+	case isAct(r.failed.Verb) && len(reversed(r.failed.Instance.Settings)) == 0:
+		return r, nf.E(nf.Conflict, "undo", "operation "+operation, errors.New("the restart of a virtual machine has no undo; retry it"))
+	case isAct(r.failed.Verb):
+		return r, nil
+	}
+	previous, err := q.records.revision(ctx, r.in.ID, r.in.Revision)
+	if err != nil {
+		return r, err
+	}
+	r.change = revised{verb: nf.Rollback, opts: opts}
+	r.target, r.change.rev, err = q.preparer.again(ctx, r.in, previous)
+	r.change.rev.Restores = previous.Number
+	return r, err
+}
+
+// repairing returns the request for a repair.
+func (q *requester) repairing(ctx context.Context, r repair) (request, error) {
+	switch {
+	case r.removal != nil:
+		return q.acceptor.termination(r.in, *r.removal, r.repeats()), nil
+	case r.target == nil:
+		return q.acceptor.actAgain(r.in, r.failed, r.opts, r.undo), nil
+	default:
+		return q.change(ctx, r.in, r.target, r.change)
+	}
+}
+
+// repeats returns the operation that a repair retries; an undo retries none.
+func (r repair) repeats() string {
+	if r.undo {
+		return ""
+	}
+	return r.failed.ID
+}
+
+// previewRepair returns what a repair would change. The failed operation need not have
+// created all objects of the inventory, so those to be removed are looked for.
+func (q *requester) previewRepair(ctx context.Context, r repair) (p nf.Preview, err error) {
+	switch {
+	case r.removal != nil:
+		p = q.preparer.previewTermination(ctx, r.in, *r.removal)
+	case r.target == nil:
+		return q.previewSettings(ctx, r.in, q.acceptor.actAgain(r.in, r.failed, r.opts, r.undo).op.Instance.Settings)
+	default:
+		tune(&r.target.plan, r.in.Settings, r.change.verb)
+		if p, err = q.preparer.preview(ctx, r.in, r.target); err != nil {
+			return p, err
+		}
+	}
+	if !q.findRemoved(ctx, r.in, p.Changes) {
+		p.Warnings = append(p.Warnings, "some of the objects may not exist: the region could not be read")
+	}
+	return p, nil
 }
 
 // failedOperation returns a failed operation and its instance. It returns nf.Conflict
 // if the operation did not fail, was undone, or was followed by another one.
-func (e *Engine) failedOperation(ctx context.Context, verb, operation string, opts nf.Options) (nf.Instance, nf.Operation, error) {
-	op, err := e.Operation(ctx, operation)
+func (q *requester) failedOperation(ctx context.Context, verb, operation string, opts nf.Options) (nf.Instance, nf.Operation, error) {
+	op, err := q.records.ledger.Of(ctx, subjectOf(""), operation)
 	if err != nil {
 		return nf.Instance{}, op, err
 	}
@@ -100,7 +184,7 @@ func (e *Engine) failedOperation(ctx context.Context, verb, operation string, op
 	if err := opts.Validate(); err != nil {
 		return nf.Instance{}, op, err
 	}
-	in, err := e.records.instances.Get(ctx, op.Subject.ID)
+	in, err := q.records.instances.Get(ctx, op.Subject.ID)
 	switch {
 	case nf.KindOf(err) == nf.NotFound:
 		return refuse("it was undone: VNF instance %s was deleted", op.Subject.ID)

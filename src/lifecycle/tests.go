@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // testSteps returns the steps of a test operation.
@@ -47,6 +50,38 @@ func (w *work) testSteps(ctx context.Context) ([]operation.Step, error) {
 	return append(steps,
 		w.step(nf.PhaseDeleteTestObjects, func(ctx context.Context) error { return w.applier.discardHooks(ctx, refs) }),
 		w.step(nf.PhaseFinish, w.finishTests)), nil
+}
+
+// previewTests returns the changes that the tests of an instance's package make, by a
+// dry run.
+func (q *requester) previewTests(ctx context.Context, in nf.Instance) (nf.Preview, error) {
+	plan, rev, err := q.records.planInForce(ctx, in)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	var objects []*unstructured.Unstructured
+	again := map[string]bool{} // they are deleted before they are created
+	for _, h := range plan.HooksOf(nf.TestRun) {
+		objects = append(objects, h.Object)
+		again[nf.RefOf(h.Object).Key()] = h.Discards(render.DiscardBefore)
+	}
+	cluster, err := q.preparer.open(ctx, in.Region, nf.ProjectOf(in.Project))
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	redactor := newRedactor(rev)
+	changes, err := cluster.Diff(ctx, subjectOf(in.ID), nf.AdoptionSelector{}, objects)
+	if err != nil {
+		return nf.Preview{}, redactor.error(located(err, plan))
+	}
+	for i, c := range changes {
+		if c.Action != nf.Created && again[c.Key()] {
+			changes[i].Action, changes[i].Fields = nf.Recreated, nil
+		}
+		changes[i].Message = "a test; it is deleted at the end"
+	}
+	redactor.changes(changes)
+	return nf.Preview{Changes: changes}, nil
 }
 
 // runTest runs a step of a test. If the test fails, runTest records that and

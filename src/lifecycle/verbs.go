@@ -68,6 +68,16 @@ func (e *Engine) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, 
 	})
 }
 
+// PreviewAdopt returns the objects that Adopt would adopt, and those of the release that
+// do not exist, or fails as it would.
+func (e *Engine) PreviewAdopt(ctx context.Context, req nf.AdoptRequest) (nf.Preview, error) {
+	p, err := e.preparer.adopt(ctx, &req)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	return nf.Preview{Changes: p.adopted(), Warnings: p.plan.Warnings}, nil
+}
+
 // Upgrade accepts a change of an instance's spec and returns the queued
 // operation. It fails as Instantiate does, and with nf.Busy if an operation is
 // running on the instance. It returns nf.Conflict with the reason "confirmation-required" if
@@ -80,7 +90,7 @@ func (e *Engine) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) 
 		if err != nil {
 			return request{}, err
 		}
-		return e.change(ctx, in, p, revised{verb: nf.Upgrade, rev: p.revision(in.Newest + 1), opts: req.Options})
+		return e.requests.change(ctx, in, p, revised{verb: nf.Upgrade, rev: p.revision(in.Newest + 1), opts: req.Options})
 	})
 }
 
@@ -105,7 +115,7 @@ func (e *Engine) Configure(ctx context.Context, id string, req nf.ConfigureReque
 		if err != nil {
 			return request{}, err
 		}
-		return e.change(ctx, in, p, revised{verb: nf.Configure, rev: p.revision(in.Newest + 1), opts: req.Options})
+		return e.requests.change(ctx, in, p, revised{verb: nf.Configure, rev: p.revision(in.Newest + 1), opts: req.Options})
 	})
 }
 
@@ -130,7 +140,7 @@ func (e *Engine) Rollback(ctx context.Context, id string, req nf.RollbackRequest
 		if err != nil {
 			return request{}, err
 		}
-		return e.change(ctx, in, p, revised{verb: nf.Rollback, rev: rev, opts: req.Options})
+		return e.requests.change(ctx, in, p, revised{verb: nf.Rollback, rev: rev, opts: req.Options})
 	})
 }
 
@@ -155,19 +165,19 @@ type revised struct {
 
 // change returns the request for a change, if the deletion guard and the
 // region's API server permit it.
-func (e *Engine) change(ctx context.Context, in nf.Instance, p *prepared, c revised) (request, error) {
-	if err := e.preparer.guard.check(c.verb, in, outside(in.Inventory, p.plan), c.opts.Confirm); err != nil {
+func (q *requester) change(ctx context.Context, in nf.Instance, p *prepared, c revised) (request, error) {
+	if err := q.preparer.guard.check(c.verb, in, outside(in.Inventory, p.plan), c.opts.Confirm); err != nil {
 		return request{}, err
 	}
 	dropped := without(nf.ParentsOf(in, inForce(in)), nf.ParentsOf(in, c.rev))
-	if err := e.preparer.vacated(ctx, c.verb, in.ID, dropped); err != nil {
+	if err := q.preparer.vacated(ctx, c.verb, in.ID, dropped); err != nil {
 		return request{}, err
 	}
 	tune(&p.plan, in.Settings, c.verb)
-	if err := e.preparer.dryRun(ctx, in, p, c.opts); err != nil {
+	if err := q.preparer.dryRun(ctx, in, p, c.opts); err != nil {
 		return request{}, err
 	}
-	op := e.acceptor.newOperation(c.verb, p.target, c.opts)
+	op := q.acceptor.newOperation(c.verb, p.target, c.opts)
 	op.Instance.Repeats, op.Instance.Adopts = c.repeats, p.adopts()
 	state := nf.Updating
 	if c.verb == nf.Instantiate {
@@ -192,6 +202,16 @@ func (e *Engine) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Op
 		op := e.acceptor.newOperation(nf.Test, targetOf(in, nf.Spec{}), req.Options)
 		return request{op: op, seen: &in, state: in.State}, nil
 	})
+}
+
+// PreviewTest returns the objects that the tests would create, or fails as Test would.
+// The operation deletes them at its end.
+func (e *Engine) PreviewTest(ctx context.Context, id string, req nf.TestRequest) (nf.Preview, error) {
+	in, err := e.preparer.test(ctx, id, req)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	return e.requests.previewTests(ctx, in)
 }
 
 // Terminate accepts the removal of an instance and returns the queued

@@ -51,6 +51,7 @@ func Calls() []Call {
 		{Name: "Upload", Need: nf.WritePackage, Of: Package}, {Name: "CreatePackage", Need: nf.WritePackage, Of: Package},
 		instance("Instance", ""), instance("Revisions", ""), instance("Revision", ""), instance("Health", ""),
 		instance("PreviewUpgrade", ""), instance("PreviewRollback", ""), instance("PreviewConfigure", ""), instance("PreviewAct", ""),
+		instance("PreviewTest", ""), instance("PreviewRetry", ""), instance("PreviewUndo", ""), {Name: "PreviewAdopt", Need: nf.CreateInstance, Of: New},
 		instance("Upgrade", nf.ChangeInstance), instance("Rollback", nf.ChangeInstance), instance("Terminate", nf.RemoveInstance),
 		instance("Configure", nf.ChangeInstance), instance("Test", nf.ChangeInstance), instance("Act", nf.ChangeInstance), {Name: "Adopt", Need: nf.CreateInstance, Of: New},
 		instance("Operation", ""), instance("Changes", ""), instance("Follow", ""),

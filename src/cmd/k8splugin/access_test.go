@@ -122,12 +122,16 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("PUT", instance+"/amendments/more?dry_run=true", map[string]any{"csar_id": "pkg-" + c.Project})
 	case "Test":
 		return do("POST", instance+"/tests", nil)
+	case "PreviewTest":
+		return do("POST", instance+"/tests?dry_run=true", nil)
 	case "Act": // an object that the instance does not have
 		return do("POST", instance+"/restart", map[string]any{"workloads": []string{"Deployment/none"}})
 	case "PreviewAct":
 		return do("POST", instance+"/restart?dry_run=true", map[string]any{"workloads": []string{"Deployment/none"}})
 	case "Adopt": // a package that has no releases
 		return do("POST", "/v1/vnf_instances/adopt", map[string]any{"cloud_region_id": c.Region, "csar_id": "pkg-" + c.Project, "project": c.Project, "release": "none"})
+	case "PreviewAdopt":
+		return do("POST", "/v1/vnf_instances/adopt?dry_run=true", map[string]any{"cloud_region_id": c.Region, "csar_id": "pkg-" + c.Project, "project": c.Project, "release": "none"})
 	case "Terminate":
 		return do("DELETE", instance, nil)
 	case "PreviewTerminate":
@@ -140,6 +144,10 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("POST", running+"/retry", nil)
 	case "Undo":
 		return do("POST", running+"/undo", nil)
+	case "PreviewRetry":
+		return do("POST", running+"/retry?dry_run=true", nil)
+	case "PreviewUndo":
+		return do("POST", running+"/undo?dry_run=true", nil)
 	case "Cancel":
 		return do("POST", ended+"/cancel", nil)
 	case "Administer":

@@ -152,7 +152,7 @@ func routeAccess() map[string][]routeRule {
 		"POST /v1/vnf_instances/": {made(accesstest.New, nf.CreateInstance, create)},
 		"GET /v1/vnf_instances":   {list, with(list, "?cloud_region_id={cloud_region_id}&project={project}")},
 		"POST /v1/vnf_instances/adopt": {
-			made(accesstest.New, nf.CreateInstance, adopt),
+			made(accesstest.New, nf.CreateInstance, adopt), with(made(accesstest.New, nf.CreateInstance, adopt), "?dry_run=true"),
 		},
 		"GET /v1/vnf_instances/{vnf_id}": {instance("", "")},
 		"PATCH /v1/vnf_instances/{vnf_id}": {
@@ -166,7 +166,7 @@ func routeAccess() map[string][]routeRule {
 		},
 		"PUT /v1/vnf_instances/{vnf_id}/amendments/{amendment}":    {instance(nf.ChangeInstance, `{"csar_id": "pkg-a"}`)},
 		"DELETE /v1/vnf_instances/{vnf_id}/amendments/{amendment}": {instance(nf.ChangeInstance, "")},
-		"POST /v1/vnf_instances/{vnf_id}/tests":                    {instance(nf.ChangeInstance, "")},
+		"POST /v1/vnf_instances/{vnf_id}/tests":                    {instance(nf.ChangeInstance, ""), with(instance("", ""), "?dry_run=true")},
 		"POST /v1/vnf_instances/{vnf_id}/scale": {
 			instance(nf.ChangeInstance, `{"workloads": [{"workload": "Deployment/none", "replicas": 2}]}`), with(instance("", `{"workloads": [{"workload": "Deployment/none", "replicas": 2}]}`), "?dry_run=true"),
 		},
@@ -192,8 +192,8 @@ func routeAccess() map[string][]routeRule {
 		"GET /v1/operations/{operation_id}":                    {instance("", ""), ofSite("")},
 		"GET /v1/operations/{operation_id}/events":             {instance("", ""), ofSite("")},
 		"POST /v1/operations/{operation_id}/cancel":            {instance(nf.ChangeInstance, ""), ofSite(nf.WriteRegion)},
-		"POST /v1/operations/{operation_id}/retry":             {instance(nf.ChangeInstance, ""), ofSite("")},
-		"POST /v1/operations/{operation_id}/undo":              {instance(nf.ChangeInstance, ""), ofSite("")},
+		"POST /v1/operations/{operation_id}/retry":             {instance(nf.ChangeInstance, ""), with(instance("", ""), "?dry_run=true"), ofSite("")},
+		"POST /v1/operations/{operation_id}/undo":              {instance(nf.ChangeInstance, ""), with(instance("", ""), "?dry_run=true"), ofSite("")},
 		"GET /v1/inventory/aai":                                {list},
 		"GET /v1/vnf_instances/{vnf_id}/aai":                   {instance("", "")},
 		"POST /v1/vnf_instances/{vnf_id}/aai/sync":             {instance(nf.ChangeInstance, "")},

@@ -17,10 +17,15 @@ func (ds dayTwo) adopt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	op, err := ds.engine.Adopt(r.Context(), nf.AdoptRequest{InstantiateRequest: nf.InstantiateRequest{
+	req := nf.AdoptRequest{InstantiateRequest: nf.InstantiateRequest{
 		Spec:   nf.Spec{Package: body.Package, Labels: body.Labels, Description: body.Description, Release: body.Release, Namespaces: body.Namespaces},
 		Region: body.Region, Project: body.Project, Namespace: body.Namespace, Name: body.Name, Options: opts,
-	}})
+	}}
+	if dryRun(r) {
+		p, err := ds.engine.PreviewAdopt(r.Context(), req)
+		return respond(w, p, err, wire.PreviewOf)
+	}
+	op, err := ds.engine.Adopt(r.Context(), req)
 	if err != nil {
 		return err
 	}

@@ -66,9 +66,18 @@ func TestAdopt(t *testing.T) {
 	add("Values", "the release has its values already", adopt(`{"cloud_region_id": "east", "csar_id": "web", "release": "page", "parameters": {"a": 1}}`), func(e *exchange) {
 		e.status, e.want = 400, problem("invalid", `"errors": [{"field": "parameters", "message": "<<>>"}]`)
 	})
-	add("DryRun", "there is nothing that it would change", adopt(adoptPage), func(e *exchange) {
+	add("DryRun", "a dry run returns the objects that would be adopted", adopt(adoptPage), func(e *exchange) {
 		e.request += "?dry_run=true"
-		e.status, e.want = 400, problem("invalid")
+		e.arrange = func(s *standIn) {
+			s.preview = nf.Preview{Changes: []nf.Change{{Ref: nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "edge", Name: "page"}, Action: nf.Adopted, Message: "was made by helm"}}}
+		}
+		e.status, e.headers = 200, nil
+		e.want = `{"warnings": [], "changes": [{"api_version": "v1", "kind": "ConfigMap", "namespace": "edge", "name": "page", "action": "adopted", "message": "was made by helm"}]}`
+	})
+	add("DryRunFails", "it fails as the request does", adopt(adoptPage), func(e *exchange) {
+		e.request += "?dry_run=true"
+		e.arrange = failing("PreviewAdopt", nf.E(nf.Conflict, "adopt", "objects", nil))
+		e.status, e.want, e.headers = 409, problem("conflict"), nil
 	})
 	cases["AnInstance"] = exchange{reason: "an instance may have that id", request: "GET /v1/vnf_instances/adopt", status: 404, want: problem("not-found")}
 	runAll(t, cases)

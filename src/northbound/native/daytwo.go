@@ -37,6 +37,10 @@ type ConfigurerPreviews interface {
 	PreviewConfigure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Preview, error)
 	// PreviewAct returns what Act would do, or its error.
 	PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error)
+	// PreviewTest returns what Test would do, or its error.
+	PreviewTest(ctx context.Context, id string, req nf.TestRequest) (nf.Preview, error)
+	// PreviewAdopt returns what Adopt would do, or its error.
+	PreviewAdopt(ctx context.Context, req nf.AdoptRequest) (nf.Preview, error)
 }
 
 // dayTwo serves the day-2 operations of VNF instances.
@@ -135,7 +139,12 @@ func (ds dayTwo) test(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	op, err := ds.engine.Test(r.Context(), mux.Vars(r)["vnf_id"], nf.TestRequest{Options: opts})
+	id, req := mux.Vars(r)["vnf_id"], nf.TestRequest{Options: opts}
+	if dryRun(r) {
+		p, err := ds.engine.PreviewTest(r.Context(), id, req)
+		return respond(w, p, err, wire.PreviewOf)
+	}
+	op, err := ds.engine.Test(r.Context(), id, req)
 	if err != nil {
 		return err
 	}

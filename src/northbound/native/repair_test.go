@@ -44,6 +44,15 @@ func TestRepairs(t *testing.T) {
 		"RetryMissing": {reason: "no operation, nothing to retry", request: "POST /v1/operations/op-2/retry", status: 404, want: problem("not-found")},
 		"RetryUnknown": {reason: "unknown fields are refused", request: "POST /v1/operations/op-1/retry", header: []string{asJSON}, body: `{"revision": 1}`, status: 400, want: problem("invalid")},
 		"RetryBadTime": {reason: "a timeout is a duration", request: "POST /v1/operations/op-1/retry", header: []string{asJSON}, body: `{"timeout": "soon"}`, status: 400, want: problem("invalid")},
+		"RetryDry": {
+			reason: "a dry run starts nothing", request: "POST /v1/operations/op-1/retry?dry_run=true", header: []string{asJSON}, body: `{"on_failure": "undo"}`,
+			status: 200, want: `{"changes": [{"name": "web", "...": ""}], "warnings": []}`, asked: repair{"preview retry", "op-1", nf.Options{OnFailure: nf.Undo}},
+		},
+		"UndoDry": {
+			reason: "likewise", request: "POST /v1/operations/op-1/undo?dry_run=true", status: 200, want: `{"changes": [{"name": "web", "...": ""}], "warnings": []}`,
+			asked: repair{"preview undo", "op-1", nf.Options{}},
+		},
+		"UndoDryMissing": {reason: "it fails as the request does", request: "POST /v1/operations/op-2/undo?dry_run=true", status: 404, want: problem("not-found")},
 		"Undo": {
 			reason: "likewise", request: "POST /v1/operations/op-1/undo", header: []string{asJSON}, body: `{"timeout": "1m"}`, status: 200, want: body,
 			asked: repair{"undo", "op-1", nf.Options{Timeout: time.Minute}},

@@ -62,6 +62,35 @@ func (s *standIn) PreviewAct(_ context.Context, _ string, req nf.ActRequest) (nf
 	return s.preview, s.fail["PreviewAct"]
 }
 
+func (s *standIn) PreviewTest(ctx context.Context, id string, req nf.TestRequest) (nf.Preview, error) {
+	if _, err := s.Instance(ctx, id); err != nil {
+		return nf.Preview{}, err
+	}
+	s.ask(req)
+	return s.preview, s.fail["PreviewTest"]
+}
+
+func (s *standIn) PreviewAdopt(_ context.Context, req nf.AdoptRequest) (nf.Preview, error) {
+	s.ask(req)
+	return s.preview, s.fail["PreviewAdopt"]
+}
+
+func (s *standIn) PreviewRetry(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error) {
+	if _, err := s.Operation(ctx, operation); err != nil {
+		return nf.Preview{}, err
+	}
+	s.ask(repair{"preview retry", operation, opts})
+	return s.preview, s.fail["PreviewRetry"]
+}
+
+func (s *standIn) PreviewUndo(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error) {
+	if _, err := s.Operation(ctx, operation); err != nil {
+		return nf.Preview{}, err
+	}
+	s.ask(repair{"preview undo", operation, opts})
+	return s.preview, s.fail["PreviewUndo"]
+}
+
 func (s *standIn) Adopt(_ context.Context, req nf.AdoptRequest) (nf.Operation, error) {
 	s.ask(req)
 	return s.operation, s.fail["Adopt"]
