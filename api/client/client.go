@@ -40,6 +40,7 @@ const (
 
 // Defines values for ChangeAction.
 const (
+	ChangeActionAdopted    ChangeAction = "adopted"
 	ChangeActionConfigured ChangeAction = "configured"
 	ChangeActionCreated    ChangeAction = "created"
 	ChangeActionDeleted    ChangeAction = "deleted"
@@ -2805,6 +2806,12 @@ type VnfInstanceCreate struct {
 	// related to the generic-vnf and its vf-module. Other clients create those.
 	Aai *AAI `json:"aai,omitempty"`
 
+	// Adopt Whether objects of the package that exist without an owner become the instance's, instead of a conflict. An
+	// object of another instance, or one that a controller manages, remains a conflict. The package's content is
+	// applied to the adopted objects. If the creation is undone, they get their former content again, and no owner.
+	// With `dry_run`, their action is `adopted`, and the message names their origin.
+	Adopt *bool `json:"adopt,omitempty"`
+
 	// Claims Treatment of the PersistentVolumeClaims that StatefulSets of the instance have created, when it is terminated: they stay (`keep`, also if
 	// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
 	Claims        *ClaimPolicy `json:"claims,omitempty"`
@@ -3659,6 +3666,9 @@ type FollowOperationParams struct {
 
 // RetryOperationParams defines parameters for RetryOperation.
 type RetryOperationParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
 
@@ -3668,6 +3678,9 @@ type RetryOperationParams struct {
 
 // UndoOperationParams defines parameters for UndoOperation.
 type UndoOperationParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
 
@@ -3840,6 +3853,9 @@ type CreateVnfInstanceParams struct {
 
 // AdoptVnfInstanceParams defines parameters for AdoptVnfInstance.
 type AdoptVnfInstanceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
 
@@ -4025,6 +4041,9 @@ type StopVnfInstanceParams struct {
 
 // TestVnfInstanceParams defines parameters for TestVnfInstance.
 type TestVnfInstanceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
 
@@ -7724,6 +7743,28 @@ func NewRetryOperationRequestWithBody(server string, operationID OperationIDPara
 		return nil, err
 	}
 
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
 	req, err := http.NewRequest("POST", queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -7795,6 +7836,28 @@ func NewUndoOperationRequestWithBody(server string, operationID OperationIDParam
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
 	}
 
 	req, err := http.NewRequest("POST", queryURL.String(), body)
@@ -9223,6 +9286,28 @@ func NewAdoptVnfInstanceRequestWithBody(server string, params *AdoptVnfInstanceP
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
 	}
 
 	req, err := http.NewRequest("POST", queryURL.String(), body)
@@ -10737,6 +10822,28 @@ func NewTestVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
 	}
 
 	req, err := http.NewRequest("POST", queryURL.String(), body)
