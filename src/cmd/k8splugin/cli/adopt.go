@@ -15,12 +15,14 @@ func instanceAdopt(s *session) *cobra.Command {
 	var labels labelsFlag
 	var m executionFlags
 	var w waiting
+	var dry bool
 	cmd := &cobra.Command{
 		Use:   "adopt --region REGION --release RELEASE --package PACKAGE",
 		Short: "Adopt a Helm release as an instance",
 		Long: `Adopt a Helm release as an instance. The package is the release's chart. Only the
 ownership of the running objects changes. The released content becomes the
-instance's first revision. Helm's record of the release stays.
+instance's first revision. Helm's record of the release stays. Objects that no release created
+are adopted by: k8splugin instance create --adopt
 
 The command returns when the instance owns every object. With --no-wait it returns
 as soon as the operation is accepted. An interrupt ends only the waiting; the
@@ -38,6 +40,7 @@ operation continues.`,
 	flags.StringVar(&body.Project, "project", "", `project of the instance (default "default")`)
 	flags.Var(&labels, "label", "label; can be repeated")
 	m.define(cmd)
+	flags.BoolVar(&dry, "dry-run", false, "show the objects that would be adopted, without changing anything")
 	flags.BoolVar(&w.noWait, "no-wait", false, "return as soon as the operation is accepted")
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	completeFlag(cmd, "package", s.ids(packages(), true))
@@ -50,7 +53,11 @@ operation continues.`,
 			return err
 		}
 		body.Labels = present(labels.labels)
-		return s.change(ctx, c, ask(api.NewAdoptVnfInstanceRequestWithBody(root, nil, jsonMedia, nil)), &body, changeOptions{waiting: w})
+		r := ask(api.NewAdoptVnfInstanceRequestWithBody(root, nil, jsonMedia, nil))
+		if dry {
+			return s.dryRun(ctx, c, r, &body)
+		}
+		return s.change(ctx, c, r, &body, changeOptions{waiting: w})
 	})
 	return cmd
 }

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,14 +207,20 @@ func instanceCreate(s *session) *cobra.Command {
 	var f specFlags
 	var w waiting
 	var place placementFlags
-	var dry bool
+	var dry, adopt bool
 	cmd := &cobra.Command{
 		Use:     "create [NAME] --region REGION | --placement-... --package PACKAGE",
 		Aliases: []string{"install"},
 		Short:   "Create an instance of a package",
-		Long:    "Create an instance of a package in a namespace of a cloud region. With a flag that begins\nwith --placement, the server chooses the region; --dry-run shows which one, and why." + waitHelp,
+		Long: `Create an instance of a package in a namespace of a cloud region. With a flag that begins
+with --placement, the server chooses the region; --dry-run shows which one, and why.
+
+With --adopt, objects of the package that exist without an owner become the instance's,
+and the package's content is applied to them; --dry-run shows which. If the creation is
+undone, they get their former content again, and no owner.` + waitHelp,
 		Example: `  k8splugin instance create fw-1 --region east --package firewall --set replicas=3
-  k8splugin instance create --region east --package firewall -f values.yaml --wait`,
+  k8splugin instance create --region east --package firewall -f values.yaml --wait
+  k8splugin instance create fw-1 --region east --package firewall --adopt --dry-run`,
 		Args: nameOrFlag,
 	}
 	f.define(s, cmd)
@@ -227,6 +231,7 @@ func instanceCreate(s *session) *cobra.Command {
 	flags.StringVar(&f.Name, "name", "", "name, unique in its region and namespace")
 	flags.StringVar(&f.Project, "project", "", `project of the instance (default "default")`)
 	flags.StringVar(&f.Release, "release", "", "release name for a chart (default the instance's name, or its id if it has none)")
+	flags.BoolVar(&adopt, "adopt", false, "adopt the objects of the package that exist without an owner")
 	flags.BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	place.define(cmd)
 	completeFlag(cmd, "region", s.ids(regions(), true))
@@ -240,14 +245,26 @@ func instanceCreate(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		body.Placement = placement
+		body.Placement, body.Adopt = placement, adopt
 		r := ask(api.NewCreateVnfInstanceRequestWithBody(root, nil, jsonMedia, nil))
 		if dry {
 			return s.dryRun(ctx, c, r, body)
 		}
-		return s.change(ctx, c, r, body, changeOptions{waiting: w})
+		err = s.change(ctx, c, r, body, changeOptions{waiting: w})
+		if adopt {
+			return err
+		}
+		return adoptable(err)
 	})
 	return cmd
+}
+
+// adoptable adds to a conflict about objects how objects without an owner are adopted.
+func adoptable(err error) error {
+	if p, ok := errors.AsType[*problem](err); ok && p.Kind == nf.Conflict && slices.ContainsFunc(p.Errors, func(v wire.Violation) bool { return v.Object != nil }) {
+		return advisedError{err, "to adopt objects that have no owner: --adopt; --adopt --dry-run shows which"}
+	}
+	return err
 }
 
 // nameOrFlag accepts a name as an argument, unless --name is given.
@@ -256,64 +273,6 @@ func nameOrFlag(cmd *cobra.Command, args []string) error {
 		return misused(cmd, errors.New("give the name as an argument or with --name, not both"))
 	}
 	return cmp.Or(checkArgs(cmd, cobra.MaximumNArgs(1), args), checkNames(cmd, args))
-}
-
-// dryRun prints what a request would change.
-func (s *session) dryRun(ctx context.Context, c *client, r request, body any) error {
-	p, a, err := s.preview(ctx, c, r, body)
-	if err != nil {
-		return err
-	}
-	return s.out.print(a, func(w io.Writer) error {
-		defer s.out.printSummary(p)
-		return cmp.Or(table(w, false, changeColumns(), p.Changes), s.out.printPlacement(w, p.Placement))
-	})
-}
-
-// printSummary prints the summary of a preview.
-func (pr *printer) printSummary(p preview) {
-	fmt.Fprintln(pr.stderr, p.summary())
-	if p.Confirm != "" {
-		fmt.Fprintf(pr.stderr, "to confirm the deletions: --confirm %s\n", printable(p.Confirm))
-	}
-}
-
-// preview requests a dry run of a change.
-func (s *session) preview(ctx context.Context, c *client, r request, body any) (preview, answer, error) {
-	r.query = url.Values{"dry_run": {"true"}}
-	var p preview
-	a, err := c.submit(ctx, r, body)
-	if err != nil {
-		return p, a, err
-	}
-	if err := a.decode(&p); err != nil {
-		return p, a, err
-	}
-	s.out.warn(p.Warnings...)
-	return p, a, nil
-}
-
-// submit sends a request with its arguments: as a document, or in the query for
-// methods without a body.
-func (c *client) submit(ctx context.Context, r request, body any) (answer, error) {
-	if r.method != http.MethodDelete {
-		return c.send(ctx, r, body)
-	}
-	query := queryOf(body)
-	maps.Copy(query, r.query)
-	r.query = query
-	return c.call(ctx, r)
-}
-
-// queryOf returns the fields of a document as query parameters.
-func queryOf(document any) url.Values {
-	var fields map[string]any
-	_ = unmarshal(jsonOf(document), &fields) // what was encoded can be decoded
-	out := url.Values{}
-	for name, value := range fields {
-		out.Set(name, fmt.Sprint(value))
-	}
-	return out
 }
 
 // operationRequest is the body of a request that starts an operation on an

@@ -81,7 +81,7 @@ An existing amendment of the same name is replaced. --remove removes it.` + wait
 }
 
 func instanceTest(s *session) *cobra.Command {
-	var noWait bool
+	var noWait, dry bool
 	var m executionFlags
 	cmd := &cobra.Command{
 		Use:   "test ID|NAME",
@@ -92,6 +92,7 @@ The exit code is 1 if a test failed.`,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	m.define(cmd)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the objects of the tests without running them")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the operation is accepted")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		body, err := m.options()
@@ -103,6 +104,9 @@ The exit code is 1 if a test failed.`,
 			return err
 		}
 		r := ask(api.NewTestVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil))
+		if dry {
+			return s.dryRun(ctx, c, r, body)
+		}
 		r.respondAsync()
 		a, err := c.send(ctx, r, body)
 		if err != nil {

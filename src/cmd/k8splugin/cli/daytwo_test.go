@@ -94,6 +94,10 @@ func TestDayTwo(t *testing.T) {
 			reason: "every test passed", args: []string{"instance", "test", "k3x9vq2m", "--timeout", "5m"},
 			replies: replies{getIt: {body: instanceJSON}, testIt: tests, eventsOf: stream(testQueued, testPassed), getOp: {body: testPassed}},
 		},
+		"instance-test-dry": {
+			reason: "a dry run lists the objects of the tests", args: []string{"instance", "test", "k3x9vq2m", "--dry-run"},
+			replies: replies{getIt: {body: instanceJSON}, testIt + "?dry_run=true": {body: previewJSON}},
+		},
 		"instance-test-failed": {
 			reason: "one that has not is the command's failure, and said once", args: []string{"instance", "test", "k3x9vq2m"},
 			replies: replies{getIt: {body: instanceJSON}, testIt: tests, eventsOf: stream(testQueued, testFailed), getOp: {body: testFailed}},

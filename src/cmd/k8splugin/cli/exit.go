@@ -59,6 +59,15 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
+// advisedError is an error with a line that says what to do.
+type advisedError struct {
+	err    error
+	advice string
+}
+
+func (e advisedError) Error() string { return e.err.Error() }
+func (e advisedError) Unwrap() error { return e.err }
+
 // multiError holds the errors of a command on several objects. Its exit code is
 // that of the first error.
 type multiError []error
@@ -171,6 +180,9 @@ func Report(w io.Writer, err error) {
 	p, ok := errors.AsType[*problem](err)
 	if !ok {
 		return
+	}
+	if advice, ok := errors.AsType[advisedError](err); ok {
+		fmt.Fprintf(w, "  %s\n", advice.advice)
 	}
 	if p.Confirm != "" {
 		fmt.Fprintf(w, "  to confirm: --confirm %s\n", printable(p.Confirm))

@@ -38,6 +38,16 @@ func TestInstance(t *testing.T) {
 			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--dry-run"},
 			replies: replies{create + "?dry_run=true": {body: previewJSON}},
 		},
+		"instance-create-adopt-dry": {
+			reason:  "that of an adoption names each object, and its origin",
+			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--adopt", "--dry-run"},
+			replies: replies{create + "?dry_run=true": {body: adoptedJSON}},
+		},
+		"instance-create-unowned": {
+			reason: "a conflict about objects says how they are adopted", args: []string{"instance", "create", "--region", "east", "--package", "firewall"},
+			replies: replies{create: problemReply(409, `{"status":409,"detail":"cannot apply objects of others: ConfigMap edge/settings: was made by kubectl","kind":"conflict",`+
+				`"errors":[{"object":{"api_version":"v1","kind":"ConfigMap","namespace":"edge","name":"settings"},"message":"was made by kubectl"}]}`)},
+		},
 		"instance-create-placed": {
 			reason: "the server chooses the region",
 			args: []string{

@@ -42,6 +42,10 @@ func TestAdopt(t *testing.T) {
 			},
 			replies: replies{adopt: accepted(), eventsOf: stream(op1, opSucceeded), getIt: {body: instanceJSON}},
 		},
+		"instance-adopt-dry": {
+			reason: "a dry run lists the objects that would be adopted", args: []string{"instance", "adopt", "--region", "east", "--release", "page", "--package", "web", "--dry-run"},
+			replies: replies{adopt + "?dry_run=true": {body: adoptedJSON}},
+		},
 		"instance-adopt-pending": {
 			reason: "a release that Helm is changing is Helm's", args: []string{"instance", "adopt", "--region", "east", "--release", "page", "--package", "web"},
 			replies: replies{adopt: problemReply(409, `{"status":409,"detail":"cannot adopt release page: revision 2 of it is pending-upgrade","kind":"conflict"}`)},

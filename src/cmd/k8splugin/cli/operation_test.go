@@ -70,6 +70,14 @@ func TestOperation(t *testing.T) {
 				"GET /v1/operations/0192f3a5c7d1-a7c1": {body: op3},
 			},
 		},
+		"operation-retry-dry": {
+			reason: "a dry run shows the changes, and starts nothing", args: []string{"operation", "retry", "0191", "--dry-run", "--on-failure", "undo"},
+			replies: replies{"POST /v1/operations/0191/retry?dry_run=true": {body: previewJSON}},
+		},
+		"operation-undo-dry": {
+			reason: "likewise", args: []string{"operation", "undo", "0191", "--dry-run"},
+			replies: replies{"POST /v1/operations/0191/undo?dry_run=true": {body: previewJSON}},
+		},
 		"operation-undo": {
 			reason: "with --no-wait it returns at once, and what is deleted is confirmed", args: []string{"operation", "undo", "0191", "--no-wait", "--confirm", "sha256:6b86b2"},
 			replies: replies{"POST /v1/operations/0191/undo": {status: 202, location: operation1, body: op1}},

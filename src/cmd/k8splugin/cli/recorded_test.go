@@ -59,6 +59,8 @@ const (
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"extra","action":"created"},` +
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"unchanged"},` +
 		`{"api_version":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"old","action":"deleted"}],"warnings":["variable $x stays as it is"]}`
+	adoptedJSON = `{"changes":[{"api_version":"v1","kind":"ConfigMap","namespace":"edge","name":"settings","action":"adopted","message":"was left in place by VNF instance k3x9vq2m"},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"created"}],"warnings":[]}`
 	opStart = `{"operation_id":"0192f3a5c7d1-a7c1","subject":{"kind":"vnf_instance","id":"k3x9vq2m"},"vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","project":"default","verb":"instantiate",` +
 		`"revision":1,"on_failure":"undo","accepted_at":"2026-11-20T09:02:00Z","deadline":"2026-11-20T09:17:00Z",`
 	stepsStart = `"started_at":"2026-11-20T09:02:00Z","steps":[{"name":"namespace","started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:00Z"}`

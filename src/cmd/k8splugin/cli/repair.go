@@ -120,6 +120,7 @@ func (s *session) repair(cmd *cobra.Command, policy string, start func(operation
 	var w waiting
 	var k confirmFlags
 	var m executionFlags
+	var dry bool
 	cmd.Long += waitHelp + confirmHelp
 	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(chosen.from, false)
 	m.define(cmd)
@@ -129,6 +130,7 @@ func (s *session) repair(cmd *cobra.Command, policy string, start func(operation
 	}
 	w.define(cmd)
 	k.define(cmd)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		if policy == "" && w.wait == wire.WaitApplied {
 			return usagef("--wait=applied is not supported by undo")
@@ -142,6 +144,9 @@ func (s *session) repair(cmd *cobra.Command, policy string, start func(operation
 			return err
 		}
 		r := start(id)
+		if dry {
+			return s.dryRun(ctx, c, r, &body)
+		}
 		a, op, err := s.begin(ctx, c, r, &body, changeOptions{w, k})
 		if err != nil {
 			return err
