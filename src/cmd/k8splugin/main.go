@@ -99,6 +99,7 @@ func (p process) command() *cobra.Command {
 		}
 	}
 	root.AddCommand(commands...)
+	cli.CheckUsage(root)
 	return root
 }
 

@@ -125,7 +125,7 @@ func (s *session) declarations(names []string) (declared.Set, error) {
 	}
 	set, err := declared.Read(s.in.readFile, files...)
 	if found := nf.ViolationsOf(err); len(found) > 0 {
-		return set, Usage(lintError{"the declarations are not valid", found})
+		return set, lintError{"the declarations are not valid", found}
 	}
 	return set, err
 }
@@ -142,7 +142,7 @@ func declarationsIn(folder string) (files []string, err error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, usagef("folder %s contains no .yaml or .yml file", folder)
+		return nil, fmt.Errorf("folder %s contains no .yaml or .yml file", folder)
 	}
 	return files, nil
 }

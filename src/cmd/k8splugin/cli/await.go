@@ -150,5 +150,5 @@ func watchList[T any](ctx context.Context, s *session, list func(context.Context
 			return err
 		}
 	}
-	return nil
+	return &exitError{exitInterrupted, errSilent}
 }

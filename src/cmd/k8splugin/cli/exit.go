@@ -29,17 +29,22 @@ const exitCodesHelp = `The exit codes of k8splugin:
 
     0  success; for diff: no differences
     1  failure: the server rejected the input, the operation failed or was
-       cancelled, lint found errors, or diff found differences
-    2  invalid command line
+       cancelled, a file cannot be read or is invalid, lint or a check found
+       errors, a test failed, diff found differences, or status found problems
+    2  invalid command line, environment or configuration file
     3  not found: the named object does not exist
     4  conflict: the name is taken, the object is in use, another operation is
        running, or deletions must be confirmed
-    5  the server is unreachable, or the response is not from a k8splugin server
+    5  the server, or the provider of a login, is unreachable, or the response is
+       not from a k8splugin server
     6  the server cannot reach the cloud region or its own store
-    7  timeout: the operation did not end in time
+    7  timeout: the operation, or what the command waits for, did not end in time
     8  access denied: authentication failed, a permission is missing, or there
        were too many requests
   130  interrupted; an operation that the command waited for continues
+
+A command on several objects continues after an error; the first error decides. An
+operation that was accepted and fails gives 1, 6 or 7.
 `
 
 func exitCodesTopic() *cobra.Command {

@@ -91,7 +91,9 @@ func (f *filters) pages(cmd *cobra.Command) { f.page(cmd, "", "maximum number of
 // page defines the paging flags for a collection of which a part is read by
 // default.
 func (f *filters) page(cmd *cobra.Command, limit, usage string) {
-	f.flags = append(f.flags, filter{"limit", cmd.Flags().String("limit", limit, usage)})
+	count := countFlag(limit)
+	cmd.Flags().Var(&count, "limit", usage)
+	f.flags = append(f.flags, filter{"limit", (*string)(&count)})
 	f.add(cmd, "marker", "marker", "start of the next page, as printed by a list with --limit")
 }
 

@@ -60,7 +60,11 @@ func (f *networkSpec) read(in input) (json.RawMessage, error) {
 	}
 	spec := map[string]any{}
 	if err := yaml.UnmarshalStrict(text, &spec); err != nil {
-		return nil, usagef("cannot read %s: it must be a YAML map: %w", from, err)
+		err = fmt.Errorf("cannot read %s: it must be a YAML map: %w", from, err)
+		if f.file == "" {
+			return nil, Usage(err)
+		}
+		return nil, err
 	}
 	return jsonOf(spec), nil
 }

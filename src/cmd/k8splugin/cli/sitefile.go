@@ -18,7 +18,7 @@ func (in input) siteFile(name string) (map[string]any, error) {
 	}
 	body := map[string]any{}
 	if err := yaml.UnmarshalStrict(text, &body); err != nil {
-		return nil, usagef("cannot read %s: it must be a YAML map: %w", name, err)
+		return nil, fmt.Errorf("cannot read %s: it must be a YAML map: %w", name, err)
 	}
 	for _, one := range []struct{ in, file, field string }{
 		{"credential", "private_key_file", "private_key"}, {"credential", "password_file", "password"},
@@ -33,7 +33,7 @@ func (in input) siteFile(name string) (map[string]any, error) {
 			continue
 		}
 		if _, both := fields[one.field]; both {
-			return nil, usagef("%s.%s and %s.%s are mutually exclusive", one.in, one.file, one.in, one.field)
+			return nil, fmt.Errorf("%s.%s and %s.%s are mutually exclusive", one.in, one.file, one.in, one.field)
 		}
 		if !filepath.IsAbs(from) && name != "-" {
 			from = filepath.Join(filepath.Dir(name), from)

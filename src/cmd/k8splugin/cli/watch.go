@@ -209,7 +209,8 @@ func newsOf(e event) (n news, known bool, err error) {
 }
 
 // outcome returns nil if an operation succeeded or is still running, and
-// otherwise its failure.
+// otherwise its failure. The exit code says that an accepted operation failed; only a
+// timeout and an unreachable region have codes of their own.
 func (op operation) outcome() error {
 	switch {
 	case !op.State.Final() || op.State == nf.Succeeded:
@@ -221,5 +222,9 @@ func (op operation) outcome() error {
 	if op.Failure.Step != "" {
 		detail = op.Failure.Step + ": " + detail
 	}
-	return &problem{Kind: op.Failure.Kind, Detail: detail, Operation: op.ID}
+	err := &problem{Kind: op.Failure.Kind, Detail: detail, Operation: op.ID}
+	if code := codeOf(err.Kind); code != exitTimeout && code != exitNoRegion {
+		return &exitError{exitFailed, err}
+	}
+	return err
 }
