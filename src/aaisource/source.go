@@ -232,7 +232,7 @@ func (s *Source) Lacking(ctx context.Context, in nf.Instance) (string, error) {
 	switch {
 	case nf.IgnoreNotFound(err) != nil:
 		return "", err
-	case in.AAI.Writer == nf.AAIAdapter:
+	case in.AAIInForce().Writer == nf.AAIAdapter:
 		return "SO's adapter for CNFs writes its objects", nil
 	case in.AAI.Writer == nf.AAINone:
 		return "the instance asks for nothing", nil
@@ -265,7 +265,7 @@ func placeOf(in nf.Instance, r nf.Region) aai.Place {
 
 // instance returns the subject of an instance, if A&AI is to have its objects.
 func (s *Source) instance(ctx context.Context, in nf.Instance, known cached) (_ aaisync.Subject, isSubject bool, _ error) {
-	if in.AAI.Writer == nf.AAIAdapter || in.AAI.Writer == nf.AAINone || len(in.Inventory) == 0 {
+	if w := in.AAIInForce().Writer; w == nf.AAIAdapter || w == nf.AAINone || len(in.Inventory) == 0 {
 		return aaisync.Subject{}, false, nil
 	}
 	r, err := s.region(ctx, in.Region, known)

@@ -179,6 +179,7 @@ func TestSubjects(t *testing.T) {
 		"no networks": {"only what is asked for is written", func(*world) {}, aaisource.Written{Resources: true}, both[:1], true},
 		"networks":    {"only what is asked for is written", func(*world) {}, aaisource.Written{Networks: true}, both[1:], false},
 		"adapter":     {"two writers would delete each other's objects", func(w *world) { w.in.AAI.Writer = nf.AAIAdapter }, all(), both[1:], false},
+		"subscribed":  {"SO's adapter has subscribed to it", func(w *world) { w.in.AAIAdapter = true }, all(), both[1:], false},
 		"none":        {"a removed instance is to have nothing", func(w *world) { w.in.AAI.Writer = nf.AAINone }, all(), both[1:], false},
 		"service":     {"the service is the default", func(w *world) { w.in.AAI.Writer = nf.AAIService }, all(), both, false},
 		"empty":       {"an instance without objects has nothing", func(w *world) { w.in.Inventory = nil }, all(), both[1:], false},

@@ -86,3 +86,33 @@ type emptyDirectory struct{}
 func (emptyDirectory) Gone(context.Context, string) bool { return true }
 
 var _ lifecycle.Directory = (*fakeDirectory)(nil)
+
+// TestHandOver hands an instance over while an operation changes it.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newSite(t).start()
+		defer e.stop()
+		up := e.up(t, "web")
+		op, err := e.Upgrade(t.Context(), up.Subject.ID, nf.UpgradeRequest{Edit: func(s *nf.Spec) error {
+			s.AAI.Writer = nf.AAIService
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.HandOver(t.Context(), up.Subject.ID); err != nil {
+			t.Fatal(err)
+		}
+		if op = e.end(t, op); op.State != nf.Succeeded {
+			t.Fatal(op.State)
+		}
+		in, err := e.Instance(t.Context(), up.Subject.ID)
+		if err != nil || in.AAIInForce().Writer != nf.AAIAdapter || in.Revision != 2 {
+			t.Errorf("a revision that is older than the subscription must not change the writer: %+v, %v", in.AAIInForce(), err)
+		}
+		if err := e.HandOver(t.Context(), "unknown"); nf.KindOf(err) != nf.NotFound {
+			t.Errorf("an unknown instance: %v", err)
+		}
+	})
+}

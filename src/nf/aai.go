@@ -24,6 +24,17 @@ const (
 	AAINone    AAIWriter = "none"
 )
 
+// AAIInForce returns what A&AI is to have of the instance. Once SO's adapter has
+// subscribed to the instance, the adapter writes its objects, whatever the revisions
+// say: a revision may be older than the subscription.
+func (in *Instance) AAIInForce() AAI {
+	out := in.AAI
+	if in.AAIAdapter && out.Writer != AAINone {
+		out.Writer = AAIAdapter
+	}
+	return out
+}
+
 const maxAAIName = 256 // bytes
 
 func (a AAI) violations() Violations {

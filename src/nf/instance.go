@@ -64,6 +64,7 @@ type Instance struct {
 	Drift         DriftPolicy       `json:"drift,omitzero"`
 	Claims        ClaimPolicy       `json:"claims,omitempty"` // of StatefulSets, at termination
 	AAI           AAI               `json:"aai,omitzero"`
+	AAIAdapter    bool              `json:"aai_adapter,omitempty"` // SO's adapter has subscribed to it; see AAIInForce
 	Corrections   []Correction      `json:"corrections,omitempty"` // of drift, since the last change
 	Inventory     []Item            `json:"inventory"`             // every object that exists or may exist because of the service
 	Operation     string            `json:"operation,omitempty"`   // the operation that is changing the instance: the lock

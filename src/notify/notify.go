@@ -50,6 +50,11 @@ type Config struct {
 	outbox.Config
 
 	Source Source
+
+	// Admit is called before a new subscription is stored; an error rejects the
+	// subscription. It may be called for one that is not stored afterwards. Default:
+	// all are admitted.
+	Admit func(ctx context.Context, s nf.Subscription) error
 }
 
 // Notifier stores subscriptions and serves them. It is safe for concurrent use.
@@ -68,6 +73,9 @@ func New(cfg Config) (*Notifier, error) {
 	}
 	if cfg.Source == nil {
 		return nil, errors.New("cannot create a notifier: Source is required")
+	}
+	if cfg.Admit == nil {
+		cfg.Admit = func(context.Context, nf.Subscription) error { return nil }
 	}
 	n := &Notifier{
 		cfg:           cfg,

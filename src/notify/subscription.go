@@ -35,7 +35,7 @@ func subscriptionKey(instance, name string) string { return instance + "/" + nam
 // Subscribe stores a new subscription and returns it; it sets the times and the
 // status itself. It returns nf.Invalid with a violation for each wrong field,
 // nf.Exists if the instance has a subscription of that name, and nf.NotFound if
-// the instance does not exist. The present state of the instance's objects is
+// the instance does not exist, and errors of Config.Admit. The present state of the instance's objects is
 // not sent.
 func (n *Notifier) Subscribe(ctx context.Context, s nf.Subscription) (nf.Subscription, error) {
 	s.Metadata = orEmpty(s.Metadata)
@@ -44,6 +44,9 @@ func (n *Notifier) Subscribe(ctx context.Context, s nf.Subscription) (nf.Subscri
 	}
 	target, err := n.cfg.Source.Target(ctx, s.Instance)
 	if err != nil {
+		return nf.Subscription{}, fmt.Errorf("cannot subscribe to VNF instance %s: %w", s.Instance, err)
+	}
+	if err := n.cfg.Admit(ctx, s); err != nil {
 		return nf.Subscription{}, fmt.Errorf("cannot subscribe to VNF instance %s: %w", s.Instance, err)
 	}
 	now := n.now()

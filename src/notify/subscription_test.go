@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -90,6 +91,33 @@ func TestSubscribe(t *testing.T) {
 	}
 	if fmt.Sprintf("%v %+v %#v", got, got, got.Secret) == "" || strings.Contains(fmt.Sprintf("%v %+v %#v", got, got, got.Secret), "hunter2") {
 		t.Error("the secret is printed")
+	}
+}
+
+// TestAdmit checks when a subscription needs to be admitted.
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	n, _ := newNotifier(t, func(cfg *notify.Config) {
+		cfg.Admit = func(_ context.Context, s nf.Subscription) error {
+			if asked = append(asked, s.Name); s.Name == "bad" {
+				return nf.E(nf.Conflict, "admit", s.Name, nil)
+			}
+			return nil
+		}
+	})
+	for _, s := range []struct {
+		name, callback string
+		want           nf.Kind
+	}{{"good", "http://a.example/", nf.KindOf(nil)}, {"invalid", "no URL", nf.Invalid}, {"bad", "http://a.example/", nf.Conflict}} {
+		if _, err := n.Subscribe(t.Context(), nf.Subscription{Instance: "vnf-1", Name: s.name, Callback: s.callback}); nf.KindOf(err) != s.want {
+			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+	compare(t, "an invalid one is rejected before", []string{"good", "bad"}, asked)
+	list, err := n.SubscriptionsOf(t.Context(), "vnf-1")
+	if err != nil || len(list) != 1 || list[0].Name != "good" {
+		t.Errorf("one that is not admitted is not stored: %v, %v", list, err)
 	}
 }
 

@@ -127,7 +127,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
 		Volumes: List(in.Volumes, VolumeUseOf), Bindings: List(in.VolumeUses(), VolumeUseOf),
-		Drift: DriftPolicyOf(in.Drift), Claims: in.Claims, AAI: AAIOf(in.AAI),
+		Drift: DriftPolicyOf(in.Drift), Claims: in.Claims, AAI: AAIOf(in.AAIInForce()),
 		Workloads:   List(in.Clusters(), WorkloadClusterOf),
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),

@@ -69,7 +69,7 @@ func (s *service) bundleKeeper(cfg Config, db *secureStore, obs observability) e
 		return err
 	}
 	source := changes{engine: s.engine, records: s.bundles.InstanceRecords(), watch: cluster.NewSharedWatch(opened(s.catalog, s.pool))}
-	s.notifier, err = notify.New(notify.Config{Source: source, Config: outbox.Config{
+	s.notifier, err = notify.New(notify.Config{Source: source, Admit: s.admitSubscription, Config: outbox.Config{
 		KV: db.kv, Hosts: hosts, Logger: obs.log, NewID: newID, Lease: cfg.Lease, Sole: db.db.sole,
 		Observe: func(o outbox.Outcome) { obs.metrics.Notified(string(o)) },
 	}})

@@ -49,6 +49,7 @@ func (l Legacy) Spec(c bundle.Composed, generation string, amended bool) (nf.Spe
 		return spec, err
 	}
 	spec.Release = cmp.Or(l.Release, spec.Release)
+	spec.AAI.Writer = nf.AAIAdapter // it was created through /v1/instance
 	spec.Annotations[generationAnnotation] = generation
 	times := maps.Clone(hookTimeouts)
 	maps.Copy(times, l.Timeouts)
