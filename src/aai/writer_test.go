@@ -1,7 +1,9 @@
 package aai_test
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -184,5 +186,38 @@ func TestFlavors(t *testing.T) {
 	r, err = v.writer.Write(t.Context(), scheme.Flavors(region, aai.ClassesOf(nodes())), nil, false)
 	if diff := cmp.Diff([]string{region.RegionPath()}, r.Missing); diff != "" || err != nil {
 		t.Errorf("flavors wait for their region: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestAdapted reads what SO's adapter has written in the tenants of a region.
+func TestAdapted(t *testing.T) {
+	t.Parallel()
+	v := newInventory(t, 0)
+	const body = `{"name": "x", "group": "", "version": "v1", "kind": "Pod", "namespace": "", "selflink": "x", "data-owner": "%s", "data-source": "%s", "labels": [%s]}`
+	second := regionPath + "/tenants/tenant/t2"
+	v.as("PUT", second, `{"tenant-name": "other"}`)
+	for path, o := range map[string][3]string{
+		tenantPath + "/k8s-resources/k8s-resource/1": {"CnfAdapter", "K8sPlugin", `"app=x", "k8splugin.io/rb-instance-id=fox"`},
+		tenantPath + "/k8s-resources/k8s-resource/2": {"CnfAdapter", "K8sPlugin", `"app=x"`},
+		tenantPath + "/k8s-resources/k8s-resource/3": {"k8splugin", "K8sPlugin", `"k8splugin.io/rb-instance-id=fox"`},
+		tenantPath + "/k8s-resources/k8s-resource/4": {"CnfAdapter", "other", `"k8splugin.io/rb-instance-id=fox"`},
+		second + "/k8s-resources/k8s-resource/5":     {"CnfAdapter", "K8sPlugin", `"k8splugin.io/rb-instance-id=bear"`},
+	} {
+		if w := v.as("PUT", path, fmt.Sprintf(body, o[0], o[1], o[2])); w.Code != http.StatusCreated {
+			t.Fatal(w.Code, w.Body)
+		}
+	}
+	p := aai.Place{Owner: instance().Place.Owner, Region: instance().Place.Region}
+	got, err := v.writer.Adapted(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"fox": {tenantPath + "/k8s-resources/k8s-resource/1"}, "bear": {second + "/k8s-resources/k8s-resource/5"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("only objects of the adapter with the label of an instance (-want +got):\n%s", diff)
+	}
+	p.Region = "none"
+	if got, err := v.writer.Adapted(t.Context(), p); err != nil || len(got) > 0 {
+		t.Errorf("a region without tenants has none: %v, %v", got, err)
 	}
 }

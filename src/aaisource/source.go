@@ -120,7 +120,10 @@ type Source struct {
 	wanted  map[string]bool    // regions of the subjects that were read last
 }
 
-var _ aaisync.Source = (*Source)(nil)
+var (
+	_ aaisync.Source    = (*Source)(nil)
+	_ aaisync.Instances = (*Source)(nil)
+)
 
 // New returns a source. It reads nothing.
 func New(cfg Config) (*Source, error) {
@@ -242,6 +245,24 @@ func (s *Source) Lacking(ctx context.Context, in nf.Instance) (string, error) {
 		return "the instance has no objects", nil
 	}
 	return "", nil
+}
+
+// Places implements aaisync.Instances.
+func (s *Source) Places(ctx context.Context) ([]aai.Place, error) {
+	all, err := s.cfg.Instances.Regions(ctx)
+	var out []aai.Place
+	for _, r := range all {
+		if r.Owner != "" {
+			out = append(out, aai.Place{Owner: r.Owner, Region: r.ID})
+		}
+	}
+	return out, err
+}
+
+// Exists implements aaisync.Instances.
+func (s *Source) Exists(ctx context.Context, id string) (bool, error) {
+	_, err := s.cfg.Instances.Instance(ctx, id)
+	return err == nil, nf.IgnoreNotFound(err)
 }
 
 // cached returns regions, and reads each once.

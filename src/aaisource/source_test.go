@@ -348,3 +348,24 @@ func TestWatch(t *testing.T) {
 		watching.Wait()
 	})
 }
+
+// TestInstances answers the questions about objects of SO's adapter.
+func TestInstances(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.in.AAI.Writer = nf.AAIAdapter
+	s := w.source(t, all())
+	places, err := s.Places(t.Context())
+	if diff := cmp.Diff([]aai.Place{{Owner: w.region.Owner, Region: "east"}}, places); diff != "" || err != nil {
+		t.Errorf("the places differ (-want +got): %s, %v", diff, err)
+	}
+	for id, want := range map[string]bool{"fox": true, "bear": false} {
+		if got, err := s.Exists(t.Context(), id); got != want || err != nil {
+			t.Errorf("%s exists: %t, %v", id, got, err)
+		}
+	}
+	w.region.Owner = ""
+	if places, err := s.Places(t.Context()); err != nil || len(places) > 0 {
+		t.Errorf("a region without an owner is not in A&AI: %v, %v", places, err)
+	}
+}

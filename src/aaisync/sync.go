@@ -48,6 +48,17 @@ type Target interface {
 	Write(ctx context.Context, wanted []aai.Document, last aai.Written, verify bool) (aai.Report, error)
 	Strays(ctx context.Context, p aai.Place, known func(path string) bool) (aai.Written, error)
 	StrayNetworks(ctx context.Context, known func(path string) bool) (aai.Written, error)
+	// Adapted returns the paths of the objects of a cloud region that SO's adapter has
+	// written, by instance.
+	Adapted(ctx context.Context, p aai.Place) (map[string][]string, error)
+}
+
+// Instances tells which objects of SO's adapter belong to no instance.
+type Instances interface {
+	// Places returns the cloud regions in which instances are.
+	Places(ctx context.Context) ([]aai.Place, error)
+	// Exists reports whether there is an instance.
+	Exists(ctx context.Context, id string) (bool, error)
 }
 
 var _ Target = (*aai.Writer)(nil)
@@ -59,13 +70,14 @@ type Config struct {
 	Target Target
 	NewID  func() string // returns a short unique id
 
-	Clock    func() time.Time // default time.Now
-	Logger   *slog.Logger     // default: discard
-	Lease    time.Duration    // time without a heartbeat before a replica is considered dead; default 10 s
-	Sole     bool             // no other process can open the store
-	Parallel int              // maximum number of subjects that are written at once; default 2
-	Scan     time.Duration    // interval between readings of the subjects; default 30 s
-	Verify   time.Duration    // interval between comparisons of a subject that has not changed; default 1 h
+	Instances Instances        // default: objects that SO's adapter has left are not searched
+	Clock     func() time.Time // default time.Now
+	Logger    *slog.Logger     // default: discard
+	Lease     time.Duration    // time without a heartbeat before a replica is considered dead; default 10 s
+	Sole      bool             // no other process can open the store
+	Parallel  int              // maximum number of subjects that are written at once; default 2
+	Scan      time.Duration    // interval between readings of the subjects; default 30 s
+	Verify    time.Duration    // interval between comparisons of a subject that has not changed; default 1 h
 }
 
 func (c *Config) complete() error {
@@ -88,12 +100,14 @@ type Keeper struct {
 	cfg      Config
 	records  store.Table[record]
 	requests store.Table[request]
+	orphans  store.Table[orphan]
 	group    *leader.Group
 	wakeCh   delay.Signal
 
 	mu     sync.Mutex
 	denied time.Time // until when nothing is sent, because A&AI denies everything
 	counts map[nf.ListingState]int
+	left   int             // instances that are gone, and of which SO's adapter has left objects
 	marks  map[string]mark // by subject, while this replica writes
 
 	// touched are subjects that may have changed; nil while this replica does not write.
@@ -117,6 +131,7 @@ func New(cfg Config) (*Keeper, error) {
 		cfg: cfg, group: group, wakeCh: delay.NewSignal(), counts: map[nf.ListingState]int{},
 		records:  store.NewTable[record](cfg.KV, "aai/subjects/", "record of A&AI"),
 		requests: store.NewTable[request](cfg.KV, "aai/requests/", "request to compare A&AI"),
+		orphans:  store.NewTable[orphan](cfg.KV, "aai/orphans/", "record of orphaned objects in A&AI"),
 	}, nil
 }
 

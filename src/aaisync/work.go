@@ -33,6 +33,7 @@ type scan struct {
 func (k *Keeper) work(ctx context.Context) {
 	var watching sync.WaitGroup
 	watching.Go(func() { k.cfg.Source.Watch(ctx) })
+	watching.Go(func() { k.searchOrphans(ctx) })
 	defer watching.Wait()
 	k.takeTouched() // all subjects are read first
 	defer k.ignoreTouched()
@@ -200,6 +201,9 @@ func (k *Keeper) scan(ctx context.Context, now time.Time) (scan, error) {
 		s.add(job{Subject: removed, asked: asked[id]}, m, now, k.cfg.Verify)
 	}
 	k.mu.Lock()
+	if k.cfg.Instances != nil {
+		counts[nf.ListingOrphaned] = k.left
+	}
 	k.counts = counts
 	k.mu.Unlock()
 	return s, k.forget(ctx, asked, s.jobs)

@@ -46,7 +46,10 @@ type facts struct {
 	watches  atomic.Int64     // running
 }
 
-var _ aaisync.Source = (*facts)(nil)
+var (
+	_ aaisync.Source    = (*facts)(nil)
+	_ aaisync.Instances = (*facts)(nil)
+)
 
 // Subjects implements aaisync.Source.
 func (f *facts) Subjects(context.Context) iter.Seq2[aaisync.Subject, error] {
@@ -178,7 +181,7 @@ func (w *world) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 }
 
 // keeper returns a keeper of a replica.
-func (w *world) keeper() *aaisync.Keeper {
+func (w *world) keeper(edits ...func(*aaisync.Config)) *aaisync.Keeper {
 	w.Helper()
 	client, err := aai.NewClient(aai.ClientConfig{
 		URL: "http://aai", AppID: "k8splugin", Transport: w, NewID: func() string { return "1" },
@@ -187,11 +190,15 @@ func (w *world) keeper() *aaisync.Keeper {
 	if err != nil {
 		w.Fatal(err)
 	}
-	k, err := aaisync.New(aaisync.Config{
+	cfg := aaisync.Config{
 		KV: w.kv, Source: w.facts, Target: aai.NewWriter(client, "k8splugin", 0), Logger: slog.New(slog.DiscardHandler),
 		Lease: time.Minute,
 		NewID: func() string { return fmt.Sprint("replica-", w.ids.Add(1)) },
-	})
+	}
+	for _, edit := range edits {
+		edit(&cfg)
+	}
+	k, err := aaisync.New(cfg)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -72,7 +72,7 @@ type Listing struct {
 	Subject  Subject
 	State    ListingState
 	Reason   string            // of the last failure, or of ListingOff: a text for people
-	Since    time.Time         // when it was last clean; zero: it is, or never was
+	Since    time.Time         // when it was last clean; zero: it is, or never was. Of ListingOrphaned: when the objects were found
 	Retry    time.Time         // when it is written next; zero: after a change
 	Missing  []string          // paths of objects of others that it waits for
 	Rejected map[string]string // what A&AI said, by the path of an object
@@ -91,4 +91,8 @@ const (
 	ListingWaiting ListingState = "waiting" // for an object of others
 	ListingParked  ListingState = "parked"  // A&AI rejects an object, until something changes
 	ListingOff     ListingState = "off"     // A&AI is to have nothing of it
+
+	// ListingOrphaned: A&AI has objects of an instance that does not exist, which SO's
+	// adapter has written. The service does not delete them.
+	ListingOrphaned ListingState = "orphaned"
 )

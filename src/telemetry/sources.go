@@ -170,7 +170,7 @@ func volumeGauge(counts func() []nf.SharedCount) *sourceCollector {
 }
 
 func listingGauge(counts func() map[nf.ListingState]int) *sourceCollector {
-	d := desc("k8splugin_aai_subjects", "VNF instances, networks and cloud regions by their state in A&AI: clean, dirty, waiting or parked. Only the replica that writes to A&AI has a value.", "state")
+	d := desc("k8splugin_aai_subjects", "VNF instances, networks and cloud regions by their state in A&AI: clean, dirty, waiting or parked; and, as orphaned, instances that do not exist and of which SO's adapter has left objects. Only the replica that writes to A&AI has a value.", "state")
 	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for state, n := range counts() {
 			show(d, float64(n), string(state))

@@ -42,7 +42,7 @@ func (c Config) inventoryKeeper(s *service, db *secureStore, obs observability) 
 		return nil, err
 	}
 	keeper, err := aaisync.New(aaisync.Config{
-		KV: db.kv, Source: source, Target: aai.NewWriter(s.aai, c.AAI.AppID, 0), NewID: newID, Logger: obs.log,
+		KV: db.kv, Source: source, Instances: source, Target: aai.NewWriter(s.aai, c.AAI.AppID, 0), NewID: newID, Logger: obs.log,
 		Lease: c.Lease, Sole: db.db.sole, Parallel: c.AAI.Parallel, Scan: c.AAI.Interval, Verify: c.AAI.Sweep,
 	})
 	if err != nil {
@@ -123,6 +123,11 @@ func (i *inventory) Listings(ctx context.Context) iter.Seq2[nf.Listing, error] {
 	return func(yield func(nf.Listing, error) bool) {
 		for s, err := range i.keeper.States(ctx) {
 			if !yield(listingOf(s), err) || err != nil {
+				return
+			}
+		}
+		for l, err := range i.keeper.Orphans(ctx) {
+			if !yield(l, err) || err != nil {
 				return
 			}
 		}

@@ -16,7 +16,8 @@ import (
 // Inventory knows what A&AI has of instances, networks and cloud regions.
 type Inventory interface {
 	// Listings yields the listings of which A&AI has, or is to have, an object: those of
-	// instances, then those of networks, and then those of cloud regions, each ordered by id.
+	// instances, then those of networks, then those of cloud regions, and then those of
+	// instances that do not exist (nf.ListingOrphaned), each ordered by id.
 	Listings(ctx context.Context) iter.Seq2[nf.Listing, error]
 	// Listing returns that of an instance.
 	Listing(ctx context.Context, instance string) (nf.Listing, error)
@@ -60,10 +61,14 @@ func (is inventory) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listingKey returns the marker of a listing. Those of instances are less than those of
-// networks, and those less than those of cloud regions.
+// networks, those less than those of cloud regions, and those less than those of
+// instances that do not exist.
 func listingKey(l nf.Listing) string {
 	switch l.Subject.Kind {
 	case nf.InstanceSubject:
+		if l.State == nf.ListingOrphaned {
+			return "unknown." + l.Subject.ID
+		}
 		return "instances." + l.Subject.ID
 	case nf.RegionSubject:
 		return "regions." + l.Subject.ID

@@ -59,8 +59,8 @@ to have, objects, and whether A&AI is equal.`
 	q.add(cmd, "instance", "vnf_id", "filter by id of the instance")
 	q.add(cmd, "network", "network_id", "filter by id of the network")
 	q.add(cmd, "region", "cloud_region_id", "filter by id of the cloud region")
-	q.add(cmd, "state", "state", "filter by state: clean, dirty, waiting or parked")
-	completeFlag(cmd, "state", fixed(string(nf.ListingClean), string(nf.ListingDirty), string(nf.ListingWaiting), string(nf.ListingParked)))
+	q.add(cmd, "state", "state", "filter by state: clean, dirty, waiting, parked or orphaned")
+	completeFlag(cmd, "state", fixed(string(nf.ListingClean), string(nf.ListingDirty), string(nf.ListingWaiting), string(nf.ListingParked), string(nf.ListingOrphaned)))
 	q.pages(cmd)
 	return cmd
 }
