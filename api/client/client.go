@@ -111,11 +111,12 @@ const (
 
 // Defines values for ListingState.
 const (
-	ListingStateClean   ListingState = "clean"
-	ListingStateDirty   ListingState = "dirty"
-	ListingStateOff     ListingState = "off"
-	ListingStateParked  ListingState = "parked"
-	ListingStateWaiting ListingState = "waiting"
+	ListingStateClean    ListingState = "clean"
+	ListingStateDirty    ListingState = "dirty"
+	ListingStateOff      ListingState = "off"
+	ListingStateOrphaned ListingState = "orphaned"
+	ListingStateParked   ListingState = "parked"
+	ListingStateWaiting  ListingState = "waiting"
 )
 
 // Defines values for NetworkCreateDriver.
@@ -215,8 +216,8 @@ const (
 
 // Defines values for PackageState.
 const (
-	PackageStateCreated   PackageState = "created"
-	PackageStateOnboarded PackageState = "onboarded"
+	Created   PackageState = "created"
+	Onboarded PackageState = "onboarded"
 )
 
 // Defines values for ParentClusterCredentials.
@@ -438,10 +439,11 @@ const (
 
 // Defines values for ListListingsParamsState.
 const (
-	Clean   ListListingsParamsState = "clean"
-	Dirty   ListListingsParamsState = "dirty"
-	Parked  ListListingsParamsState = "parked"
-	Waiting ListListingsParamsState = "waiting"
+	Clean    ListListingsParamsState = "clean"
+	Dirty    ListListingsParamsState = "dirty"
+	Orphaned ListListingsParamsState = "orphaned"
+	Parked   ListListingsParamsState = "parked"
+	Waiting  ListListingsParamsState = "waiting"
 )
 
 // Defines values for DeleteVnfInstanceParamsClaims.
@@ -1122,11 +1124,12 @@ type Listing struct {
 	// RetryAt When it is written next.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
 
-	// Since When it was last `clean`.
+	// Since When it was last `clean`; if it is `orphaned`, when the objects were found.
 	Since *time.Time `json:"since,omitempty"`
 
 	// State `clean`: A&AI is equal. `dirty`: an object is to be written or deleted. `waiting`: an object of others is missing, such as the
 	// generic-vnf. `parked`: A&AI rejects an object, until something changes. `off`: A&AI is to have nothing; `reason` says why.
+	// `orphaned`: A&AI has objects that SO's adapter for CNFs has written, of an instance that does not exist. The service does not delete them.
 	State ListingState `json:"state"`
 
 	// VnfID Id of the instance.
@@ -1138,6 +1141,7 @@ type Listing struct {
 
 // ListingState `clean`: A&AI is equal. `dirty`: an object is to be written or deleted. `waiting`: an object of others is missing, such as the
 // generic-vnf. `parked`: A&AI rejects an object, until something changes. `off`: A&AI is to have nothing; `reason` says why.
+// `orphaned`: A&AI has objects that SO's adapter for CNFs has written, of an instance that does not exist. The service does not delete them.
 type ListingState string
 
 // Machines defines model for Machines.
