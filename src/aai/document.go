@@ -40,6 +40,7 @@ const (
 	edgeName     = "relationship"
 	edgePath     = "/relationship-list/relationship"
 	ownerName    = "data-owner"
+	tenantsPart  = "/tenants/tenant/"
 	manySegments = 3 // of a child's path below its parent, if a wrapper is around the array
 )
 

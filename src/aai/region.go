@@ -67,18 +67,18 @@ func (c *Client) CloudRegion(ctx context.Context, owner, id string) (CloudRegion
 	return out, nil
 }
 
-// OnlyTenant returns the id of the tenant of a cloud region, if it has exactly one. It
-// returns nf.Unreachable if the tenants cannot be read.
-func (c *Client) OnlyTenant(ctx context.Context, owner, id string) (string, error) {
+// Tenants returns the ids of the tenants of a cloud region. It returns nf.Unreachable if
+// they cannot be read.
+func (c *Client) Tenants(ctx context.Context, owner, id string) ([]string, error) {
 	all, err := c.list(ctx, join(regionsPath, "cloud-region", owner, id)+"/tenants", "tenant", nil)
 	if err != nil {
-		return "", nf.E(nf.Unreachable, "list", fmt.Sprintf("tenants of cloud region %s/%s of A&AI", owner, id), err)
+		return nil, nf.E(nf.Unreachable, "list", fmt.Sprintf("tenants of cloud region %s/%s of A&AI", owner, id), err)
 	}
-	if len(all) != 1 {
-		return "", nil
+	out := make([]string, len(all))
+	for i, t := range all {
+		out[i] = textOf(t, "tenant-id")
 	}
-	tenant, _ := all[0]["tenant-id"].(string)
-	return tenant, nil
+	return out, nil
 }
 
 // CloudRegions returns the cloud regions with an id, of all owners; if id is empty, all

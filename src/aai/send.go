@@ -3,7 +3,9 @@ package aai
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 )
 
 // send sends the changes of subjects, as many of them in one transaction as fit.
@@ -107,7 +109,7 @@ func (p *pass) findMissing(ctx context.Context, subjects []*subject, cause error
 			there, known := exists[path]
 			if !known {
 				var err error
-				if there, err = p.writer.client.exists(ctx, path); err != nil {
+				if there, err = p.writer.provide(ctx, path); err != nil {
 					return denied(err)
 				}
 				exists[path] = there
@@ -124,6 +126,28 @@ func (p *pass) findMissing(ctx context.Context, subjects []*subject, cause error
 		return p.isolate(ctx, subjects, cause)
 	}
 	return nil
+}
+
+// provide reports whether an object of others exists. It creates a missing tenant, if
+// the writer does.
+func (w *Writer) provide(ctx context.Context, path string) (exists bool, err error) {
+	exists, err = w.client.exists(ctx, path)
+	i := strings.LastIndex(path, tenantsPart)
+	if exists || err != nil || !w.createsTenants || i < 0 {
+		return exists, err
+	}
+	id, err := url.PathUnescape(path[i+len(tenantsPart):])
+	if err != nil {
+		return false, fmt.Errorf("cannot create %s: %w", path, err)
+	}
+	err = w.client.transact(ctx, []change{{Action: "put", URI: path, Body: map[string]any{"tenant-id": id, "tenant-name": id, ownerName: w.owner}}})
+	switch verdict := judge(err); {
+	case err == nil, verdict == verdictConflict: // another client has created it
+		return true, nil
+	case verdict == verdictMissing: // its cloud region
+		return false, nil
+	}
+	return false, err
 }
 
 // needs returns the objects of others that must exist before a subject's.

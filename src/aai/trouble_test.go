@@ -307,3 +307,49 @@ func TestStrays(t *testing.T) {
 		t.Error("without a response, strays are unknown")
 	}
 }
+
+// TestNewTenants has a writer create the tenant that its objects need.
+func TestNewTenants(t *testing.T) {
+	t.Parallel()
+	missing := func(path string) map[string]any { return map[string]any{"missing": path} }
+	cases := map[string]struct {
+		reason  string
+		prepare func(v *inventory)
+		want    map[string]any // of the tenant, or what is missing
+		fails   bool
+	}{
+		"created": {"a missing tenant is created", func(*inventory) {}, map[string]any{"tenant-id": "t1", "tenant-name": "t1", "data-owner": "k8splugin"}, false},
+		"raced": {"another client creates it at the same time", func(v *inventory) {
+			v.simulator.Script(simulator.Fault{Path: bulkPath, Code: 6114}, simulator.Fault{Path: bulkPath, Code: 6135, Before: func() { v.as("PUT", tenantPath, `{"tenant-name":"theirs"}`) }})
+		}, map[string]any{"tenant-id": "t1", "tenant-name": "theirs", "data-owner": nil}, false},
+		"no region": {"the cloud region is missing, too", func(v *inventory) { v.delete(regionPath) }, missing(tenantPath), false},
+		"rejected":  {"A&AI does not let the service create it", func(v *inventory) {
+			v.simulator.Script(simulator.Fault{Path: bulkPath, Code: 6114}, simulator.Fault{Path: bulkPath, Code: 3000})
+		}, nil, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newInventory(t, 0)
+			v.delete(tenantPath)
+			tc.prepare(v)
+			r, err := v.writer.WithTenants().Write(t.Context(), scheme.Resources(instance()), nil, true)
+			got := v.read(tenantPath)
+			if tc.fails {
+				if err == nil || got != nil {
+					t.Errorf("%s: %+v, %v, %v", tc.reason, r, err, got)
+				}
+				return
+			}
+			for name, want := range tc.want {
+				have := got[name]
+				if name == "missing" && len(r.Missing) > 0 {
+					have = r.Missing[0]
+				}
+				if have != want || err != nil {
+					t.Errorf("%s: %s is %v, want %v (%+v, %v)", tc.reason, name, have, want, r, err)
+				}
+			}
+		})
+	}
+}

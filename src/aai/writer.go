@@ -20,12 +20,22 @@ type Writer struct {
 	client *Client
 	owner  string
 	batch  int
+
+	createsTenants bool
 }
 
 // NewWriter returns a writer of objects with a data-owner. A batch of 0 is 30 changes
 // in a transaction.
 func NewWriter(client *Client, owner string, batch int) *Writer {
 	return &Writer{client: client, owner: owner, batch: cmp.Or(batch, defaultBatch)}
+}
+
+// WithTenants returns a writer that creates the tenants that its objects need. It never
+// deletes them.
+func (w *Writer) WithTenants() *Writer {
+	out := *w
+	out.createsTenants = true
+	return &out
 }
 
 // Written is the objects that A&AI has, or may have, because of the service: the

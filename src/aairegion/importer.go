@@ -1,6 +1,7 @@
 package aairegion
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,8 +25,8 @@ type Inventory interface {
 	// CloudRegions returns the cloud regions with an id, or all if it is empty, without
 	// their systems.
 	CloudRegions(ctx context.Context, id string) ([]aai.CloudRegion, error)
-	// OnlyTenant returns the id of the tenant of a cloud region, if it has exactly one.
-	OnlyTenant(ctx context.Context, owner, id string) (string, error)
+	// Tenants returns the ids of the tenants of a cloud region.
+	Tenants(ctx context.Context, owner, id string) ([]string, error)
 }
 
 var _ Inventory = (*aai.Client)(nil)
@@ -72,6 +73,8 @@ type Config struct {
 	// events are not followed.
 	Events func(ctx context.Context, handle func(context.Context, []byte) error) error
 	Source string // of events that are not heeded: the service's own name in A&AI
+
+	NewTenants bool // a region without a tenant gets the name of one that is created when it is needed
 
 	All     bool             // import every cluster that A&AI has, not only those that requests name
 	Period  time.Duration    // between two comparisons of an imported region with A&AI; default 10 minutes
@@ -219,12 +222,9 @@ func (i *Importer) enlist(ctx context.Context, id string, found Credentials, sou
 	if len(nf.CheckNamespace("", namespace)) > 0 {
 		namespace = ""
 	}
-	tenant, err := i.cfg.Inventory.OnlyTenant(ctx, source.Owner, id)
+	tenant, err := i.tenant(ctx, source.Owner, id, namespace)
 	if err != nil {
 		return nf.Region{}, err
-	}
-	if len(nf.CheckAAIName("", tenant)) > 0 {
-		tenant = ""
 	}
 	made, err := i.cfg.Regions.Enlist(ctx, nf.Region{
 		ID: id, Owner: source.Owner, Origin: nf.OriginAAI, Access: found.Access, AAI: &source, DefaultNamespace: namespace, AAITenant: tenant,
@@ -243,6 +243,21 @@ func (i *Importer) enlist(ctx context.Context, id string, found Credentials, sou
 	i.cfg.Observe(result)
 	i.cfg.Logger.InfoContext(ctx, "cloud region imported from A&AI", "region", id, "owner", source.Owner, "place", source.Place, "reason", source.Reason)
 	return made, nil
+}
+
+// tenant returns the tenant of a region: the only one that A&AI has, or, if it has none and
+// the service creates tenants, one that is named as the default namespace.
+func (i *Importer) tenant(ctx context.Context, owner, id, namespace string) (string, error) {
+	all, err := i.cfg.Inventory.Tenants(ctx, owner, id)
+	switch {
+	case err != nil:
+		return "", err
+	case len(all) == 0 && i.cfg.NewTenants:
+		return cmp.Or(namespace, "default"), nil
+	case len(all) != 1 || len(nf.CheckAAIName("", all[0])) > 0:
+		return "", nil
+	}
+	return all[0], nil
 }
 
 // update gives a region what A&AI has. Without an access in A&AI, the region keeps its own.

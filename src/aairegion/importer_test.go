@@ -251,11 +251,15 @@ func TestTenant(t *testing.T) {
 	for _, tc := range []struct {
 		reason  string
 		tenants []string
+		creates bool
 		want    string
 	}{
-		{"no tenant", nil, ""},
-		{"the only tenant", []string{"t1"}, "t1"},
-		{"the service cannot choose", []string{"t1", "t2"}, ""},
+		{"no tenant", nil, false, ""},
+		{"the only tenant", []string{"t1"}, false, "t1"},
+		{"the service cannot choose", []string{"t1", "t2"}, false, ""},
+		{"a new tenant", nil, true, "default"},
+		{"no new tenant, if there is one", []string{"t1"}, true, "t1"},
+		{"no new tenant, if there are several", []string{"t1", "t2"}, true, ""},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -263,7 +267,7 @@ func TestTenant(t *testing.T) {
 				for _, tenant := range tc.tenants {
 					w.as("PUT", regionPath+"k8s/r1/tenants/tenant/"+tenant, `{"tenant-name":"x"}`)
 				}
-				got, err := w.importer(nil).Find(w.Context(), "k8s", "r1")
+				got, err := w.importer(func(cfg *aairegion.Config) { cfg.NewTenants = tc.creates }).Find(w.Context(), "k8s", "r1")
 				if err != nil || got.AAITenant != tc.want {
 					t.Errorf("the tenant is %q, %v; want %q", got.AAITenant, err, tc.want)
 				}

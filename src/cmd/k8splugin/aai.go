@@ -31,6 +31,7 @@ type aaiSettings struct {
 	Interval time.Duration
 	Sweep    time.Duration
 	Parallel int
+	Tenants  bool // missing ones are created
 }
 
 // aaiFlags defines the flags of aaiSettings.
@@ -49,6 +50,7 @@ func aaiFlags(flags *pflag.FlagSet) {
 	flags.String("aai-service-url", "", "URL of this service in the links of objects in A&AI; required with --aai-write")
 	flags.Duration("aai-interval", 30*time.Second, "interval at which changes of pods, and of operations of other replicas, are looked for")
 	flags.Duration("aai-sweep", time.Hour, "interval at which everything in A&AI is compared")
+	flags.Bool("aai-create-tenant", false, "create a tenant in A&AI if one is needed and missing; the service does not delete it")
 	flags.Int("aai-parallel", 2, "maximum number of VNF instances, networks and cloud regions that are written to A&AI at once")
 }
 
@@ -62,6 +64,7 @@ func (s *aaiSettings) take(flags *pflag.FlagSet) {
 	s.Version, _ = flags.GetInt("aai-version")
 	s.Rate, _ = flags.GetFloat64("aai-rate")
 	s.Write, _ = flags.GetBool("aai-write")
+	s.Tenants, _ = flags.GetBool("aai-create-tenant")
 	s.Interval, _ = flags.GetDuration("aai-interval")
 	s.Sweep, _ = flags.GetDuration("aai-sweep")
 	s.Parallel, _ = flags.GetInt("aai-parallel")
@@ -94,6 +97,8 @@ func (s *aaiSettings) validate(wrong func(name, format string, args ...any)) {
 	}
 	if s.Write {
 		s.validateWrite(wrong)
+	} else if s.Tenants {
+		wrong("aai-create-tenant", "requires aai-write, because a tenant is created with the first object in it")
 	}
 }
 
@@ -151,8 +156,17 @@ func (s aaiSettings) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("url", s.URL), slog.Int("version", s.Version), slog.String("app-id", s.AppID), slog.String("user-file", s.Files.User),
 		slog.String("password-file", s.Files.Password), slog.String("ca-file", s.Files.CA), slog.String("cert-file", s.Files.Certificate), slog.Float64("rate", s.Rate),
-		slog.Bool("write", s.Write), slog.String("objects", s.Objects), slog.String("service-url", s.Service), slog.String("interval", s.Interval.String()), slog.String("sweep", s.Sweep.String()), slog.Int("parallel", s.Parallel),
+		slog.Bool("write", s.Write), slog.Bool("create-tenant", s.Tenants), slog.String("objects", s.Objects), slog.String("service-url", s.Service), slog.String("interval", s.Interval.String()), slog.String("sweep", s.Sweep.String()), slog.Int("parallel", s.Parallel),
 	)
+}
+
+// writer returns what writes to A&AI.
+func (s aaiSettings) writer(client *aai.Client) *aai.Writer {
+	w := aai.NewWriter(client, s.AppID, 0)
+	if s.Tenants {
+		return w.WithTenants()
+	}
+	return w
 }
 
 // client returns the client of A&AI, or nil if A&AI is not used. It sends nothing yet. The

@@ -112,8 +112,8 @@ func (s *service) importRegions(cfg Config, db *secureStore, obs observability) 
 	}
 	s.imports, err = aairegion.New(aairegion.Config{
 		Inventory: s.aai, Regions: s.regions(), Lead: group.Run, Logger: obs.log,
-		Rules: aairegion.Rules{Types: listed(set.Types), Secrets: set.Secrets, Insecure: set.Insecure, Parse: cluster.Parse, Check: s.pool.Check},
-		All:   set.Mode == aaiRegionsPoll, Period: set.Period, Events: events, Source: cfg.AAI.AppID,
+		Rules:      aairegion.Rules{Types: listed(set.Types), Secrets: set.Secrets, Insecure: set.Insecure, Parse: cluster.Parse, Check: s.pool.Check},
+		NewTenants: cfg.AAI.Tenants, All: set.Mode == aaiRegionsPoll, Period: set.Period, Events: events, Source: cfg.AAI.AppID,
 		Observe: func(r aairegion.Result) { obs.metrics.RegionImported(string(r)) },
 	})
 	return err

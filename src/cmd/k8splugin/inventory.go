@@ -42,7 +42,7 @@ func (c Config) inventoryKeeper(s *service, db *secureStore, obs observability) 
 		return nil, err
 	}
 	keeper, err := aaisync.New(aaisync.Config{
-		KV: db.kv, Source: source, Instances: source, Target: aai.NewWriter(s.aai, c.AAI.AppID, 0), NewID: newID, Logger: obs.log,
+		KV: db.kv, Source: source, Instances: source, Target: c.AAI.writer(s.aai), NewID: newID, Logger: obs.log,
 		Lease: c.Lease, Sole: db.db.sole, Parallel: c.AAI.Parallel, Scan: c.AAI.Interval, Verify: c.AAI.Sweep,
 	})
 	if err != nil {
