@@ -323,7 +323,7 @@ func TestNewTenants(t *testing.T) {
 			v.simulator.Script(simulator.Fault{Path: bulkPath, Code: 6114}, simulator.Fault{Path: bulkPath, Code: 6135, Before: func() { v.as("PUT", tenantPath, `{"tenant-name":"theirs"}`) }})
 		}, map[string]any{"tenant-id": "t1", "tenant-name": "theirs", "data-owner": nil}, false},
 		"no region": {"the cloud region is missing, too", func(v *inventory) { v.delete(regionPath) }, missing(tenantPath), false},
-		"rejected":  {"A&AI does not let the service create it", func(v *inventory) {
+		"rejected": {"A&AI does not let the service create it", func(v *inventory) {
 			v.simulator.Script(simulator.Fault{Path: bulkPath, Code: 6114}, simulator.Fault{Path: bulkPath, Code: 3000})
 		}, nil, true},
 	}

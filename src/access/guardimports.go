@@ -95,7 +95,7 @@ func (g *guard) allows(ctx context.Context, p nf.Permission, s nf.Scope) bool {
 
 // PackageImports finds packages in a catalog of designs.
 type PackageImports interface {
-	// Fetch passes the content of the package that an id names to into, with its source. It
+	// Fetch passes the content of the package that the UUID of a design names to into, with its source. It
 	// returns nf.NotFound if the catalog does not have it.
 	Fetch(ctx context.Context, id string, into func(ctx context.Context, source string, content io.Reader) error) error
 }
@@ -109,7 +109,7 @@ func (ps *Packages) find(ctx context.Context, id, project string, said error) er
 		return said
 	}
 	err := ps.imports.Fetch(ctx, id, func(ctx context.Context, source string, content io.Reader) error {
-		as.Source = source
+		as.Source, as.Design = source, id
 		_, _, err := ps.Upload(ctx, as, content)
 		return err
 	})

@@ -129,3 +129,18 @@ func (ds Distributed) MarkDeleted(ctx context.Context, service string) (n int, e
 	}
 	return n, nil
 }
+
+// Designs returns the UUIDs of the versions of services of SDC that definitions have, and
+// that SDC has not deleted as far as is known.
+func (ds Distributed) Designs(ctx context.Context) ([]string, error) {
+	var out []string
+	for d, err := range ds.bundles.definitions.All(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if d.Origin != nil && d.Origin.Deleted.IsZero() && !slices.Contains(out, d.Origin.Service) {
+			out = append(out, d.Origin.Service)
+		}
+	}
+	return out, nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,11 +58,17 @@ func TestPutDefinition(t *testing.T) {
 	if diff := cmp.Diff(want, d.Origin); diff != "" || d.Chart != "nat" || d.Labels["vf_module_model_uuid"] != "m1" {
 		t.Errorf("the definition is %+v (-want +got):\n%s", d, diff)
 	}
+	if got, err := bundle.NewDistributed(f.Bundles).Designs(ctx); err != nil || !slices.Equal(got, []string{"s-m1"}) {
+		t.Errorf("the services are %q, %v", got, err)
+	}
 	if n, err := bundle.NewDistributed(f.Bundles).MarkDeleted(ctx, "s-m1"); n != 1 || err != nil {
 		t.Errorf("%d definitions are marked, %v", n, err)
 	}
 	if n, err := bundle.NewDistributed(f.Bundles).MarkDeleted(ctx, "s-m1"); n != 0 || err != nil {
 		t.Errorf("%d definitions are marked again, %v", n, err)
+	}
+	if got, err := bundle.NewDistributed(f.Bundles).Designs(ctx); err != nil || len(got) > 0 {
+		t.Errorf("the services that are not marked are %q, %v", got, err)
 	}
 	if d, err = f.Definition(ctx, "fw", "1"); err != nil || !d.Origin.Deleted.Equal(f.now) {
 		t.Errorf("the definition stays, with a mark: %+v, %v", d, err)

@@ -115,7 +115,7 @@ func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) 
 	// Each upload has its own hold on the content, so that a concurrent
 	// replacement or removal releases only its own.
 	p.ID, p.Upload, p.Project, p.Request = id, c.cfg.NewID(), nf.ProjectOf(as.Project), as.Request
-	p.Source, p.Digest = as.Source, archive.Digest()
+	p.Source, p.Design, p.Digest = as.Source, as.Design, archive.Digest()
 	if err = archive.Keep(ctx, holder(p)); err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}

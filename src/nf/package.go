@@ -17,6 +17,8 @@ type Package struct {
 	Kind        string         `json:"kind,omitempty"`      // name of its renderer; empty: no content yet
 	Digest      string         `json:"digest,omitempty"`    // "sha256:<hex>" of the archive's bytes; empty: no content yet
 	Source      string         `json:"source,omitempty"`    // where the service fetched it from, without credentials
+	Design      string         `json:"design,omitempty"`    // UUID of the version of the service or resource of SDC that it was fetched from
+	Withdrawn   time.Time      `json:"withdrawn,omitzero"`  // when SDC was found to have deleted Design
 	Upload      string         `json:"upload,omitempty"`    // name of the upload that holds the content in the store
 	Size        int64          `json:"size,omitempty"`      // bytes of the archive
 	MediaType   string         `json:"media_type,omitempty"`

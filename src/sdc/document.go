@@ -44,6 +44,9 @@ type Metadata struct {
 	Resources     []Resource `json:"resources"` // the instances in a service
 }
 
+// All returns the artifacts of a service and of its resources.
+func (m Metadata) All() []Artifact { return allOf(m.Artifacts, m.Resources) }
+
 // Notification announces a distribution of a version of a service.
 type Notification struct {
 	Distribution string     `json:"distributionID"`
@@ -97,9 +100,11 @@ type Artifact struct {
 }
 
 // All returns the artifacts of a notification and of its resources.
-func (n Notification) All() []Artifact {
-	out := slices.Clone(n.Artifacts)
-	for _, r := range n.Resources {
+func (n Notification) All() []Artifact { return allOf(n.Artifacts, n.Resources) }
+
+func allOf(own []Artifact, resources []Resource) []Artifact {
+	out := slices.Clone(own)
+	for _, r := range resources {
 		out = append(out, r.Artifacts...)
 	}
 	return out

@@ -19,6 +19,8 @@ type Package struct {
 	UserData     map[string]any  `json:"user_data,omitempty"`
 	Kind         string          `json:"kind,omitempty"`
 	Source       string          `json:"source,omitempty"`
+	Design       string          `json:"sdc_uuid,omitempty"`      // of the service or resource of SDC that it was fetched from
+	Withdrawn    time.Time       `json:"sdc_deleted_at,omitzero"` // when SDC was found to have deleted it
 	Digest       string          `json:"digest,omitempty"`
 	Size         int64           `json:"size,omitempty"` // in bytes
 	MediaType    string          `json:"media_type,omitempty"`
@@ -47,7 +49,7 @@ type Variable struct {
 func PackageOf(p nf.Package) Package {
 	return Package{
 		ID: p.ID, Project: nf.ProjectOf(p.Project), State: p.State(), Enabled: !p.Disabled, Name: p.Name, Version: p.Version, Description: p.Description,
-		UserData: p.UserData, Kind: p.Kind, Source: p.Source, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: notNil(p.Files),
+		UserData: p.UserData, Kind: p.Kind, Source: p.Source, Design: p.Design, Withdrawn: p.Withdrawn, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: notNil(p.Files),
 		Variables: List(p.Variables, variableOf), Namespaces: p.Namespaces, Warnings: notNil(p.Warnings),
 		Created: p.Created, Updated: p.Updated,
 	}

@@ -166,7 +166,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	if err := s.bundleKeeper(cfg, db, obs); err != nil {
 		return err
 	}
-	if err := s.sdc.start(cfg, s.bundles, db, obs); err != nil {
+	if err := s.sdc.start(cfg, s.bundles, s.catalog, db, obs); err != nil {
 		return err
 	}
 	if s.sites, err = s.siteKeeper(cfg, db, obs); err != nil {

@@ -5,12 +5,14 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/distribution"
 	"github.com/multicloud-k8s/k8splugin/src/kafka"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -18,6 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/peer"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/sdc"
+	"github.com/multicloud-k8s/k8splugin/src/store/leader"
 )
 
 // sdcComponent is the name of the service in status messages.
@@ -30,10 +33,12 @@ type sdcParts struct {
 	charts render.Renderer      // checks charts
 	finder *distribution.Finder // nil: nothing is fetched on demand
 	runner *distribution.Runner // nil: notifications are not followed
+
+	comparer *distribution.Comparer // nil: nothing is compared with SDC
 }
 
 // start creates the parts that the mode needs. It sends nothing.
-func (p *sdcParts) start(cfg Config, bundles *bundle.Bundles, db *secureStore, obs observability) error {
+func (p *sdcParts) start(cfg Config, bundles *bundle.Bundles, packages *catalog.Catalog, db *secureStore, obs observability) error {
 	s := cfg.SDC
 	if !s.used() {
 		return nil
@@ -48,12 +53,15 @@ func (p *sdcParts) start(cfg Config, bundles *bundle.Bundles, db *secureStore, o
 	if err != nil {
 		return err
 	}
-	to := definitions{bundle.NewDistributed(bundles), p.charts}
+	to := definitions{bundle.NewDistributed(bundles), packages, p.charts}
 	if p.finder, err = distribution.NewFinder(distribution.FinderConfig{Services: p.client, Definitions: to, Logger: obs.log}); err != nil {
 		return err
 	}
 	if s.Mode != sdcDistribution {
 		return nil
+	}
+	if err := p.compare(cfg, to, db, obs); err != nil {
+		return err
 	}
 	statuses := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "k8splugin_sdc_statuses_total", Help: "Status messages that were sent to SDC, by status.",
@@ -81,6 +89,20 @@ func (p *sdcParts) start(cfg Config, bundles *bundle.Bundles, db *secureStore, o
 	return err
 }
 
+// compare creates the comparer.
+func (p *sdcParts) compare(cfg Config, to definitions, db *secureStore, obs observability) error {
+	group, err := leader.New(leader.Config{
+		KV: db.kv, Prefix: "sdc/", Work: "comparison with SDC", NewID: newID, Logger: obs.log, Lease: cfg.Lease, Sole: db.db.sole,
+	})
+	if err != nil {
+		return err
+	}
+	p.comparer, err = distribution.NewComparer(distribution.ComparerConfig{
+		KV: db.kv, Catalog: p.client, Onboarded: to, Lead: group.Run, Period: cfg.SDC.Poll, Logger: obs.log,
+	})
+	return err
+}
+
 // run runs the parts until the context ends.
 func (p *sdcParts) run(ctx context.Context) error {
 	var group errgroup.Group
@@ -89,6 +111,9 @@ func (p *sdcParts) run(ctx context.Context) error {
 	}
 	if p.runner != nil {
 		group.Go(func() error { return p.runner.Run(ctx) })
+	}
+	if p.comparer != nil {
+		group.Go(func() error { return p.comparer.Run(ctx) })
 	}
 	return group.Wait()
 }
@@ -171,11 +196,12 @@ func (o writeOnDemand) CreateProfile(ctx context.Context, p bundle.Profile) (bun
 
 // definitions stores definitions of SDC as ONAP's resource bundles.
 type definitions struct {
-	bundles bundle.Distributed
-	charts  render.Renderer
+	bundles  bundle.Distributed
+	packages *catalog.Catalog
+	charts   render.Renderer
 }
 
-var _ distribution.Definitions = definitions{}
+var _ distribution.Onboarded = definitions{}
 
 // PutDefinition implements distribution.Definitions.
 func (d definitions) PutDefinition(ctx context.Context, of distribution.Definition, chart io.Reader) (bool, error) {
@@ -189,7 +215,23 @@ func (d definitions) PutDefinition(ctx context.Context, of distribution.Definiti
 	})
 }
 
-// MarkDeleted implements distribution.Definitions.
-func (d definitions) MarkDeleted(ctx context.Context, service string) (int, error) {
-	return d.bundles.MarkDeleted(ctx, service)
+// MarkDeleted implements distribution.Definitions. It also marks packages.
+func (d definitions) MarkDeleted(ctx context.Context, design string) (int, error) {
+	n, err := d.bundles.MarkDeleted(ctx, design)
+	if err != nil {
+		return n, err
+	}
+	more, err := d.packages.Withdraw(ctx, design)
+	return n + more, err
+}
+
+// Designs implements distribution.Onboarded.
+func (d definitions) Designs(ctx context.Context) ([]string, error) {
+	out, err := d.bundles.Designs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	more, err := d.packages.Designs(ctx)
+	out = slices.Sorted(slices.Values(append(out, more...)))
+	return slices.Compact(out), err
 }

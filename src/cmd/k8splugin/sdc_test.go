@@ -33,7 +33,7 @@ type designer struct {
 }
 
 // newDesigner starts SDC and a service.
-func newDesigner(t *testing.T, mode string) *designer {
+func newDesigner(t *testing.T, mode string, edits ...func(*sdcSettings)) *designer {
 	t.Helper()
 	d := &designer{}
 	var err error
@@ -62,10 +62,13 @@ func newDesigner(t *testing.T, mode string) *designer {
 		return file
 	}
 	settings := sdcSettings{
-		URL: server.URL, Mode: mode, Consumer: "multicloud-k8s", Group: "multicloud", Environment: "auto",
+		URL: server.URL, Mode: mode, Consumer: "multicloud-k8s", Group: "multicloud", Environment: "auto", Poll: time.Hour,
 		Files: peer.Files{User: write("user", "multicloud\n"), Password: write("password", sdcPassword+"\n")},
 		Kafka: kafkaSettings{Security: "SASL_PLAINTEXT", JAASFile: write("jaas",
 			`org.apache.kafka.common.security.scram.ScramLoginModule required username="multicloud-k8s-ku" password="`+sdcKafkaPassword+`";`)},
+	}
+	for _, edit := range edits {
+		edit(&settings)
 	}
 	s := startBareService(t, func(c *Config) { c.SDC = settings })
 	d.caller, d.parts = caller{testService: s, ns: clustertest.Namespace(t)}, s.parts
@@ -264,7 +267,7 @@ func TestSDCHostile(t *testing.T) {
 		"truncated": {"the archive is cut", broken()[:40], nil, "archive"},
 	}
 	stored := func() string {
-		keys := slices.DeleteFunc(d.testService.keys(), func(key string) bool { return strings.HasPrefix(key, "sdc/distributions/") })
+		keys := slices.DeleteFunc(d.testService.keys(), func(key string) bool { return strings.HasPrefix(key, "sdc/") })
 		return strings.Join(keys, "\n")
 	}
 	before := stored()
@@ -291,7 +294,7 @@ func TestSDCHostile(t *testing.T) {
 // TestSDCSettings rejects settings that cannot be used.
 func TestSDCSettings(t *testing.T) {
 	t.Parallel()
-	right := sdcSettings{URL: "http://sdc-be:8080", Mode: sdcDistribution, Consumer: "c", Group: "g", Environment: "AUTO",
+	right := sdcSettings{URL: "http://sdc-be:8080", Mode: sdcDistribution, Consumer: "c", Group: "g", Environment: "AUTO", Poll: time.Hour,
 		Kafka: kafkaSettings{Security: "SASL_PLAINTEXT", JAASFile: "f"}}
 	cases := map[string]struct {
 		reason string

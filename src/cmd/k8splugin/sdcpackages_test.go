@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/sdc"
 )
@@ -75,5 +76,30 @@ func TestSDCPackageOfInstance(t *testing.T) {
 	}
 	if all := d.do("GET", "/v1/packages", nil); len(all.field(t, "packages").([]any)) != 2 {
 		t.Errorf("nothing is stored of what is wrong: %s", all.body)
+	}
+}
+
+// TestSDCCompared has SDC get and delete services without a notification.
+func TestSDCCompared(t *testing.T) {
+	t.Parallel()
+	d := newDesigner(t, sdcDistribution, func(s *sdcSettings) { s.Poll = 100 * time.Millisecond })
+	if _, err := d.Put(designed("vfw", designedChart("one"))); err != nil {
+		t.Fatal(err)
+	}
+	const definition = "/v1/rb/definition/vfw-invariant/vfw-customization"
+	until(t, "the definition is stored", func() bool { return d.do("GET", definition, nil).status == http.StatusOK })
+	id := d.want(http.StatusCreated, d.do("POST", "/v1/packages", map[string]any{"source": map[string]any{"sdc": map[string]any{"service_uuid": "vfw-service"}}})).text(t, "csar_id")
+	made := d.want(http.StatusOK, d.do("GET", "/v1/packages/"+id, nil))
+	d.has("the package names its service", made, "sdc_uuid", any("vfw-service"))
+	if strings.Contains(string(made.body), "sdc_deleted_at") {
+		t.Errorf("SDC has the service: %s", made.body)
+	}
+	if err := d.Delete(t.Context(), "vfw-service"); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{definition, "/v1/packages/" + id} {
+		until(t, path+" is marked", func() bool {
+			return strings.Contains(string(d.want(http.StatusOK, d.do("GET", path, nil)).body), "sdc_deleted_at")
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -30,6 +31,7 @@ type sdcSettings struct {
 	Group       string
 	Environment string
 	Files       peer.Files
+	Poll        time.Duration
 	Kafka       kafkaSettings
 }
 
@@ -50,6 +52,7 @@ func sdcFlags(flags *pflag.FlagSet) {
 	flags.String("sdc-consumer", "multicloud-k8s", "id of this consumer in SDC")
 	flags.String("sdc-group", "multicloud", "group of Kafka that receives SDC's notifications")
 	flags.String("sdc-environment", "AUTO", "environment in the names of SDC's topics")
+	flags.Duration("sdc-poll", time.Hour, "interval at which the services that SDC has distributed are compared with those that were received, if sdc-mode is distribution")
 	flags.String("sdc-user-file", "", "file with the user for SDC; like all files for SDC and Kafka, reloaded when it changes")
 	flags.String("sdc-password-file", "", "file with the password for SDC")
 	flags.String("sdc-ca-file", "", "CA certificates that SDC's certificate is verified with (default: those of the system)")
@@ -70,6 +73,7 @@ func (s *sdcSettings) take(flags *pflag.FlagSet) {
 	} {
 		*into, _ = flags.GetString(name)
 	}
+	s.Poll, _ = flags.GetDuration("sdc-poll")
 }
 
 // used reports whether SDC is used at all.
@@ -94,6 +98,9 @@ func (s *sdcSettings) validate(wrong func(name, format string, args ...any)) {
 	if s.Group == "" || s.Environment == "" {
 		wrong("sdc-group, sdc-environment", "must not be empty")
 	}
+	if s.Poll < time.Minute {
+		wrong("sdc-poll", "must be at least 1m, got %s", s.Poll)
+	}
 	s.Kafka.validate(wrong)
 }
 
@@ -116,7 +123,7 @@ func (k *kafkaSettings) validate(wrong func(name, format string, args ...any)) {
 // LogValue returns the settings; passwords are not among them.
 func (s sdcSettings) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("url", s.URL), slog.String("mode", s.Mode), slog.String("consumer", s.Consumer), slog.String("group", s.Group), slog.String("environment", s.Environment),
+		slog.String("url", s.URL), slog.String("mode", s.Mode), slog.String("consumer", s.Consumer), slog.String("group", s.Group), slog.String("environment", s.Environment), slog.String("poll", s.Poll.String()),
 		slog.String("user-file", s.Files.User), slog.String("password-file", s.Files.Password), slog.String("ca-file", s.Files.CA),
 		slog.String("kafka-brokers", s.Kafka.Brokers), slog.String("kafka-security", s.Kafka.Security), slog.String("kafka-user-file", s.Kafka.UserFile),
 		slog.String("kafka-password-file", s.Kafka.PasswordFile), slog.String("kafka-jaas-file", s.Kafka.JAASFile), slog.String("kafka-ca-file", s.Kafka.CAFile),

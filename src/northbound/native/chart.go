@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,5 +193,6 @@ func (us uploads) uploadChart(w http.ResponseWriter, r *http.Request, p nf.Packa
 		return err
 	}
 	p.Source = source // without credentials
+	p.Design = cmp.Or(ref.SDC.Service, ref.SDC.Resource)
 	return us.upload(w, r, p, archive)
 }

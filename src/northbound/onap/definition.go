@@ -3,7 +3,9 @@ package onap
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
+	"time"
 
 	"github.com/gorilla/mux"
 
@@ -20,11 +22,24 @@ type definition struct {
 	Labels      map[string]string `json:"labels"`
 }
 
+// deletedLabel is a label that clients see of a definition whose service SDC has deleted.
+// It is not stored: the form of ONAP has no place for it.
+const deletedLabel = "sdc_deleted_at"
+
 func fromDefinition(d bundle.Definition) definition {
-	return definition{Name: d.Name, Version: d.Version, Chart: d.Chart, Description: d.Description, Labels: d.Labels}
+	out := definition{Name: d.Name, Version: d.Version, Chart: d.Chart, Description: d.Description, Labels: d.Labels}
+	if d.Origin != nil && !d.Origin.Deleted.IsZero() {
+		out.Labels = maps.Clone(d.Labels)
+		if out.Labels == nil {
+			out.Labels = map[string]string{}
+		}
+		out.Labels[deletedLabel] = d.Origin.Deleted.UTC().Format(time.RFC3339)
+	}
+	return out
 }
 
 func toDefinition(d definition) bundle.Definition {
+	delete(d.Labels, deletedLabel)
 	return bundle.Definition{Name: d.Name, Version: d.Version, Chart: d.Chart, Description: d.Description, Labels: d.Labels}
 }
 

@@ -271,7 +271,7 @@ func (pr *printer) describePackage(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"ID", p.ID}, {"Name", p.Name}, {"Version", p.Version}, {"Description", p.Description},
-		{"Project", p.Project}, {"State", packageState(p)}, {"Kind", p.Kind}, {"Source", p.Source}, {"Size", packageSize(p)}, {"Digest", p.Digest},
+		{"Project", p.Project}, {"State", packageState(p)}, {"Kind", p.Kind}, {"Source", p.Source}, {"Deleted in SDC", pr.clock.stamp(p.Withdrawn)}, {"Size", packageSize(p)}, {"Digest", p.Digest},
 		{"Used by", usersOf(p.VNFInstances, p.More)},
 		{"Created", pr.clock.stamp(p.Created)}, {"Updated", pr.clock.stamp(p.Updated)},
 	}
