@@ -1584,6 +1584,12 @@ type Package struct {
 	Namespaces *Namespaces `json:"namespaces,omitempty"`
 	Project    ID          `json:"project"`
 
+	// SdcDeletedAt When the service found that SDC had deleted it. The package can be used as before.
+	SdcDeletedAt *time.Time `json:"sdc_deleted_at,omitempty"`
+
+	// SdcUUID UUID of the version of the service or resource of SDC that the package was fetched from.
+	SdcUUID *string `json:"sdc_uuid,omitempty"`
+
 	// Size Size of the archive in bytes.
 	Size *int64 `json:"size,omitempty"`
 
