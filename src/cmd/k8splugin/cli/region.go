@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,7 @@ type regionFlags struct {
 	kubeconfig, context string
 	access              string
 	rotate              string
+	lifetime            time.Duration
 	description, owner  string
 	namespace           string
 	tenant              string
@@ -41,6 +43,7 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.context, "kube-context", "", "kubeconfig context to use instead of the current one")
 	flags.StringVar(&f.access, "access", "", "YAML file with server, ca and one credential, instead of a kubeconfig; - reads standard input")
 	flags.StringVar(&f.rotate, "rotate", "", "let the service renew the credential: token (of a service account) or certificate")
+	flags.DurationVar(&f.lifetime, "credential-lifetime", 0, "lifetime of the credentials that --rotate renews, at least 10m (default 1h for tokens, 24h for certificates)")
 	flags.StringVar(&f.description, "description", "", "description of the region")
 	flags.StringVar(&f.namespace, "default-namespace", "", "namespace of new instances whose request names none")
 	flags.StringVar(&f.tenant, "aai-tenant", "", "id of the region's tenant in A&AI whose objects are those of the instances")
@@ -51,11 +54,16 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 }
 
 // credentials returns how the credential rotates, or nil.
-func (f *regionFlags) credentials() *wire.RegionCredentials {
-	if f.rotate == "" {
-		return nil
+func (f *regionFlags) credentials() (*wire.RegionCredentials, error) {
+	switch {
+	case f.lifetime != 0 && f.rotate == "":
+		return nil, usagef("--credential-lifetime requires --rotate")
+	case f.lifetime%time.Second != 0:
+		return nil, usagef("--credential-lifetime must be a number of seconds, got %s", f.lifetime)
+	case f.rotate == "":
+		return nil, nil
 	}
-	return &wire.RegionCredentials{Rotate: nf.RotationKind(f.rotate)}
+	return &wire.RegionCredentials{Rotate: nf.RotationKind(f.rotate), Lifetime: int64(f.lifetime / time.Second)}, nil
 }
 
 // connection reads how to connect to the region: the user's access, which only
@@ -117,8 +125,12 @@ region.`,
 		if err != nil {
 			return err
 		}
+		credentials, err := f.credentials()
+		if err != nil {
+			return err
+		}
 		body := regionCreate{wire.RegionCreate{ID: args[0], RegionEdit: wire.RegionEdit{
-			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Interfaces: present(f.interfaces.labels), Namespace: f.namespace, AAITenant: f.tenant, Kubeconfig: kubeconfig, Credentials: f.credentials(),
+			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Interfaces: present(f.interfaces.labels), Namespace: f.namespace, AAITenant: f.tenant, Kubeconfig: kubeconfig, Credentials: credentials,
 		}}, access}
 		a, err := c.send(ctx, ask(api.NewCreateCloudRegionRequestWithBody(root, nil, jsonMedia, nil)), body)
 		if err != nil {
@@ -147,6 +159,10 @@ func regionUpdate(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		credentials, err := f.credentials()
+		if err != nil {
+			return err
+		}
 		body := map[string]any{} // a merge patch: an empty text removes the present one
 		for _, field := range []struct {
 			given bool
@@ -157,7 +173,7 @@ func regionUpdate(s *session) *cobra.Command {
 			{cmd.Flags().Changed("default-namespace"), "default_namespace", f.namespace}, {cmd.Flags().Changed("aai-tenant"), "aai_tenant", f.tenant},
 			{f.labels.labels != nil, "labels", f.labels.labels},
 			{f.plugins.all != nil, "cni_plugins", f.plugins.all}, {f.interfaces.labels != nil, "interfaces", f.interfaces.labels},
-			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig}, {f.rotate != "", "credentials", f.credentials()},
+			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig}, {credentials != nil, "credentials", credentials},
 			{parent != "", "parent", wire.ParentPatch{Region: parent}},
 		} {
 			if field.given {

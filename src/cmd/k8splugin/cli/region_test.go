@@ -31,6 +31,19 @@ func TestRegion(t *testing.T) {
 			args:    []string{"region", "update", "east", "--rotate", "certificate"},
 			replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}},
 		},
+		"region-update-lifetime": {
+			reason:  "the renewed certificates live for a week",
+			args:    []string{"region", "update", "east", "--rotate", "certificate", "--credential-lifetime", "168h"},
+			replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}},
+		},
+		"region-add-lifetime-alone": {
+			reason: "nothing is renewed that could have a lifetime",
+			args:   []string{"region", "add", "east", "--kubeconfig", "KUBE/config", "--credential-lifetime", "2h"},
+		},
+		"region-add-lifetime-fraction": {
+			reason: "a lifetime has whole seconds",
+			args:   []string{"region", "add", "east", "--kubeconfig", "KUBE/config", "--rotate", "token", "--credential-lifetime", "3600500ms"},
+		},
 		"region-add-both": {
 			reason: "which of the two?",
 			args:   []string{"region", "add", "east", "--access", "KUBE/one.yaml", "--kubeconfig", "KUBE/config"},
