@@ -73,6 +73,7 @@ func (h Renderer) Check(ctx context.Context, files render.Files) (render.Summary
 		Name: s.chart.Name(), Version: s.chart.Metadata.Version, Description: oneLine(s.chart.Metadata.Description, maxDescription),
 		Variables: variables(s.chart), Namespaces: namespaces(s.chart, r),
 	}
+	profiles(s.chart, r)
 	checkTemplates(ctx, s.chart, r)
 	d := &decoder{ctx: ctx, report: r}
 	d.definitions(s.chart)
@@ -118,7 +119,7 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if err != nil {
 		return render.Output{}, err
 	}
-	p := sorted(m, s.chart, printed, r)
+	p, declared := sorted(m, s.chart, printed, r), profiles(s.chart, r)
 	if m.charge(0) != nil {
 		return render.Output{}, m.err.at(s.at(chartFile))
 	}
@@ -131,7 +132,7 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if len(in.Inputs.Network) > len(in.Inputs.ConnectionPoints(in.RegionID())) {
 		r.warn("network_parameters: charts do not use them")
 	}
-	return render.Output{Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Warnings: r.warnings, Notes: notes(s.chart, printed), Sensitive: names, Secrets: defaults}, nil
+	return render.Output{Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Profiles: declared, Warnings: r.warnings, Notes: notes(s.chart, printed), Sensitive: names, Secrets: defaults}, nil
 }
 
 // rendered returns the output of the templates. It reports faults of the input.
