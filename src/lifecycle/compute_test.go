@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -166,6 +167,55 @@ func TestComputeRefused(t *testing.T) {
 			if len(s.cluster.objects) > 0 {
 				t.Errorf("%s: objects were applied: %v", tc.reason, s.cluster.objects)
 			}
+		})
+	}
+}
+
+// TestPlacementFlavor leaves out regions without a flavor that the request names.
+func TestPlacementFlavor(t *testing.T) {
+	t.Parallel()
+	flavor := map[string]any{"flavor": "k8s-gpu"}
+	directives := []map[string]any{{"directives": []any{map[string]any{"id": "other", "directives": []any{
+		map[string]any{"type": "flavor_directives", "attributes": []any{map[string]any{"attribute_name": "flavor", "attribute_value": "k8s-none"}}},
+	}}}}}
+	cases := map[string]struct {
+		reason string
+		oof    []map[string]any
+		want   string // the chosen region; empty: none
+		detail string // of east
+	}{
+		"None":      {"a request without flavors fits every region", nil, "east", ""},
+		"Name":      {"the name of a flavor", profileOf("web", "k8s-gpu"), "west", "has no flavor k8s-gpu"},
+		"Profile":   {"the flavor of a profile", profileOf("web", flavor), "west", "has no flavor k8s-gpu"},
+		"Package":   {"a profile of the package may not have one", profileOf("web", "large"), "east", ""},
+		"Directive": {"OOF's directives are without effect on other workloads", directives, "east", ""},
+		"Nowhere":   {"no region has it", profileOf("web", "k8s-none"), "", "has no flavor k8s-none"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				regions := twoRegions()
+				regions.offers["east"] = nf.RegionCapabilities{}
+				e := newSite(t).start(flavored(regions))
+				p, err := e.PreviewInstantiate(t.Context(), nf.InstantiateRequest{
+					Spec: nf.Spec{Package: "pods.web", Inputs: nf.Inputs{OOF: tc.oof}}, Placement: &nf.Placement{},
+				})
+				if tc.want == "" {
+					if nf.ReasonOf(err) != nf.ReasonNoRegion || !strings.Contains(err.Error(), tc.detail) {
+						t.Errorf("%s: %v", tc.reason, err)
+					}
+					return
+				}
+				if err != nil || p.Placed == nil || p.Placed.Region != tc.want {
+					t.Fatalf("%s: %+v, %v", tc.reason, p.Placed, err)
+				}
+				for _, c := range p.Placed.Candidates {
+					if c.Region == "east" && (c.Detail != tc.detail || (c.Reason == nf.PlacementFeature) != (tc.detail != "")) {
+						t.Errorf("%s: %+v", tc.reason, c)
+					}
+				}
+			})
 		})
 	}
 }

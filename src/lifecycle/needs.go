@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // needs are the parsed needs of a placement.
@@ -19,6 +20,25 @@ type needs struct {
 	selector   labels.Selector
 	total, pod nf.Amounts
 	pods       int
+	flavors    []string // of the compute profiles that the request gives workloads
+	flavorOf   FlavorLabels
+}
+
+// flavorsOf returns the flavors that a request names in compute_profiles. Those of
+// profiles that the package declares are not known yet, and those of OOF's directives are
+// without effect unless the package has their workload.
+func flavorsOf(in nf.Inputs) (out []string) {
+	asked, _ := render.AskedCompute(in) // its faults are reported when the package is rendered
+	for _, c := range asked {
+		name := c.Profile.Flavor
+		if strings.HasPrefix(c.Name, nf.FlavorPrefix) {
+			name = c.Name
+		}
+		if name != "" && !c.Optional && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // needsOf parses the needs of a placement. It returns a violation for each that is
@@ -63,7 +83,7 @@ func amountsOf(field string, quantities map[string]string) (nf.Amounts, nf.Viola
 
 // live reports whether a region must be read to know whether it fits.
 func (n needs) live() bool {
-	return len(n.Features)+len(n.total)+len(n.pod)+len(n.APIs)+len(n.Networks) > 0
+	return len(n.Features)+len(n.total)+len(n.pod)+len(n.APIs)+len(n.Networks)+len(n.flavors) > 0
 }
 
 // lacking returns why a region does not fit; no reason if it fits.
@@ -78,12 +98,17 @@ func (n needs) lacking(offers nf.RegionCapabilities) (nf.PlacementReason, string
 			return nf.PlacementFlavor, "has no networks of " + name
 		}
 	}
-	if len(n.Features)+len(n.total)+len(n.pod) == 0 {
+	if len(n.Features)+len(n.total)+len(n.pod)+len(n.flavors) == 0 {
 		return "", ""
 	}
 	for _, m := range offers.Missing {
 		if m.Group == "" && (m.Resource == "nodes" || m.Resource == "pods" && len(n.total)+len(n.pod) > 0) {
 			return nf.PlacementUnknown, "its account needs the rule " + m.String()
+		}
+	}
+	for _, name := range n.flavors {
+		if _, found, _ := n.flavorOf(offers, name); !found {
+			return nf.PlacementFeature, "has no flavor " + nf.Clip(name, 64)
 		}
 	}
 	return n.lackingNodes(n.nodes(offers))

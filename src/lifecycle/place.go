@@ -55,6 +55,9 @@ func (pr *preparer) place(ctx context.Context, req *nf.InstantiateRequest) (*nf.
 	if len(v) > 0 {
 		return nil, nf.E(nf.Invalid, "instantiate", "package "+req.Package, v)
 	}
+	if pr.flavors != nil {
+		needs.flavors, needs.flavorOf = flavorsOf(req.Inputs), pr.flavors
+	}
 	p := placer{regions: pr.regions, catalog: pr.catalog, networks: pr.networks, volumes: pr.volumes, request: req, needs: needs, fits: map[string]float64{}}
 	if err := p.collect(ctx); err != nil {
 		return nil, err
