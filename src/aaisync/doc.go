@@ -6,7 +6,8 @@
 // changes, so nothing accumulates while A&AI is away, and nothing waits for it. The
 // objects of a subject that no longer exists are deleted, because its record remains
 // until A&AI has none of them. Every hour, each subject is compared with A&AI, and
-// objects that no record names are deleted.
+// objects that no record names are deleted. Objects that SO's adapter has left of
+// instances that do not exist are reported, and never changed.
 //
 // Guarantees: one replica writes at a time. The record of a subject names an object
 // before A&AI can have it. Subjects do not hold up each other. A subject that waits for

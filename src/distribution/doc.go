@@ -5,6 +5,8 @@
 // by one replica. Each VF module with a chart becomes a definition: its name is the
 // module's invariant UUID, and its version the customization UUID. A service that is
 // distributed again changes a definition only if the content of its chart differs.
+// A Comparer, on one replica, deploys services whose notification was missed, and marks
+// what was made of services and resources that SDC no longer has.
 //
 // Guarantees: a notification is committed after its definitions are stored and its
 // status messages are sent, so that a crash repeats it; one that was concluded is not
