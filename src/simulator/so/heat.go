@@ -50,7 +50,7 @@ func (d *Driver) Heat(ctx context.Context, v VNF) error {
 	}
 	made, err := d.CreateStack(ctx, v)
 	if err != nil {
-		return err
+		return d.backOut(ctx, v, err)
 	}
 	if made.Listed, err = d.UpdateInventory(ctx, v, made); err != nil {
 		return err

@@ -3,6 +3,7 @@ package so
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -151,7 +152,8 @@ func (s step) remove(ctx context.Context, path string) error {
 }
 
 // Plan writes the service-instance, the generic-vnf and the vf-module of a VNF into A&AI,
-// as SO does before it creates something. The region and the tenant must be there.
+// as SO does before it creates something. The region and the tenant must be there, and no
+// other objects with these ids.
 func (d *Driver) Plan(ctx context.Context, v VNF) error {
 	s := d.step("SO plans")
 	if _, err := s.mustObject(ctx, v.tenantPath()); err != nil {
@@ -184,12 +186,24 @@ func (d *Driver) Plan(ctx context.Context, v VNF) error {
 			"model-invariant-id": v.Invariant, "model-version-id": v.Version, "model-customization-id": v.Customization,
 		}},
 	} {
-		if err := s.change(ctx, http.MethodPut, one.path, one.body); err != nil {
+		if err := s.create(ctx, one.path, one.body); err != nil {
 			return err
 		}
 	}
 	s.done("A&AI has the generic-vnf %s and the vf-module %s", v.ID, v.Module)
 	return nil
+}
+
+// create creates an object of A&AI, which must not exist.
+func (s step) create(ctx context.Context, path string, body map[string]any) error {
+	_, found, err := s.object(ctx, path)
+	if err != nil {
+		return err
+	}
+	if found {
+		return &Difference{Step: s.name, Request: "GET " + aaiVersion + path, What: "A&AI has it already, for example from a run that has failed; delete it, or use another id"}
+	}
+	return s.change(ctx, http.MethodPut, path, body)
 }
 
 // ensure creates an object of A&AI unless it exists.
@@ -231,6 +245,18 @@ func (d *Driver) Clear(ctx context.Context, v VNF) error {
 	}
 	s.done("A&AI no longer has the VNF %s", v.ID)
 	return nil
+}
+
+// backOut deletes the objects of Plan after the instance could not be created, as SO does.
+// It returns the failure. What the service has left remains, and so does the vf-module that
+// it is related to.
+func (d *Driver) backOut(ctx context.Context, v VNF, failure error) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Limit)
+	defer cancel()
+	if err := d.Clear(limited, v); err != nil {
+		return errors.Join(failure, err)
+	}
+	return failure
 }
 
 // gone returns an error if A&AI has one of the objects.

@@ -83,7 +83,7 @@ func (d *Driver) Macro(ctx context.Context, v VNF, upgraded map[string]string, l
 	}
 	id, err := a.Create(ctx, v)
 	if err != nil {
-		return err
+		return d.backOut(ctx, v, err)
 	}
 	if err := a.UpdateInventory(ctx, v, id); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (d *Driver) Native(ctx context.Context, v VNF, r Request) error {
 	}
 	in, err := d.CreateVNF(ctx, v, r)
 	if err != nil {
-		return err
+		return d.backOut(ctx, v, err)
 	}
 	if err := d.DeleteVNF(ctx, v, in); err != nil {
 		return err

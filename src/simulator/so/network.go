@@ -104,7 +104,7 @@ func (d *Driver) useLink(ctx context.Context, v VNF, l Links) error {
 	l.VNF.Attach = []map[string]any{{"network": l.Network.Name}}
 	in, err := d.CreateVNF(ctx, v, l.VNF)
 	if err != nil {
-		return err
+		return d.backOut(ctx, v, err)
 	}
 	if err := d.countLink(ctx, l.Network, 3); err != nil {
 		return err

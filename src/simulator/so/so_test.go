@@ -243,6 +243,31 @@ func TestClearIsStrict(t *testing.T) {
 	}
 }
 
+// TestBackOut runs a flow whose stack cannot be created, and again: the first run has left
+// nothing. SO's objects of another run are a failure that says so.
+func TestBackOut(t *testing.T) {
+	t.Parallel()
+	d, p := newFlow(t)
+	p.overrides["GET all"] = override{http.StatusInternalServerError, "no"}
+	if err := d.Heat(t.Context(), p.vnf); err == nil || !strings.Contains(err.Error(), "status 500") {
+		t.Errorf("the failure is %v", err)
+	}
+	if err := d.step("the test").gone(t.Context(), []string{p.vnf.modulePath(), p.vnf.path(), p.vnf.servicePath()}); err != nil {
+		t.Error(err)
+	}
+	delete(p.overrides, "GET all")
+	if err := d.Heat(t.Context(), p.vnf); err != nil {
+		t.Error(err)
+	}
+	if err := d.Plan(t.Context(), p.vnf); err != nil {
+		t.Fatal(err)
+	}
+	var differs *Difference
+	if err := d.Plan(t.Context(), p.vnf); !errors.As(err, &differs) || !strings.Contains(differs.What, "A&AI has it already") {
+		t.Errorf("SO plans a VNF twice: %v", err)
+	}
+}
+
 // TestNew rejects URLs that SO cannot use.
 func TestNew(t *testing.T) {
 	t.Parallel()
