@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -24,7 +25,9 @@ func TestCommands(t *testing.T) {
 		"flow":         {"a flow has a service and an A&AI", "so heat --region r --tenant t", `"aai", "service"`},
 		"URL":          {"a service has a URL", "so heat --region r --tenant t --service a --aai http://b", "the URL of the service"},
 		"unknown flow": {"a flow is one of four", "so cloud --region r", "unknown flag"},
-		"links":        {"networks are in a file", "so network --region r --tenant t --service http://127.0.0.1:1 --aai http://127.0.0.1:1", "cannot read --links"},
+		"links":        {"networks are in a file", "so network --package p --links /none --region r --tenant t --service http://127.0.0.1:1 --aai http://127.0.0.1:1", "cannot read --links"},
+		"no links":     {"a flow of networks has them", "so network --region r --tenant t --service http://127.0.0.1:1 --aai http://127.0.0.1:1", `"links", "package"`},
+		"no package":   {"a VNF has a package", "so native --region r --tenant t --service http://127.0.0.1:1 --aai http://127.0.0.1:1", `"package"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +46,7 @@ func TestFlowNamesTheRequest(t *testing.T) {
 	nothing := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(nothing.Close)
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"so", "native", "--service", nothing.URL, "--aai", nothing.URL, "--region", "r", "--tenant", "t"}, &out, io.Discard)
+	err := run(t.Context(), []string{"so", "native", "--service", nothing.URL, "--aai", nothing.URL, "--region", "r", "--tenant", "t", "--package", "p"}, &out, io.Discard)
 	if want := "SO plans: GET /aai/v24/cloud-infrastructure/cloud-regions/cloud-region/k8s/r/tenants/tenant/t: A&AI does not have it"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %q", err, want)
 	}
@@ -63,4 +66,94 @@ func TestServiceThatEnds(t *testing.T) {
 	if _, err := startService(t.Context(), filepath.Join(dir, "none"), dir, nil); err == nil {
 		t.Error("a program that does not exist")
 	}
+}
+
+// TestLinks reads files with networks.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, text string
+		want         string // in the error; empty: none
+	}{
+		"one":      {"one network is enough", `{"Network": {"Name": "lan", "Driver": "multus", "Spec": {"type": "bridge"}, "VLANs": ["7"]}}`, ""},
+		"misspelt": {"a field that is not known would be without effect", `{"Network": {"Name": "lan", "Driver": "multus", "Vlan": 7}}`, `unknown field "Vlan"`},
+		"empty":    {"there is nothing to create", `{}`, "no Name"},
+		"driver":   {"a network has a driver", `{"Network": {"Name": "lan"}}`, "no Driver"},
+		"no JSON":  {"it is JSON", "Network: x", "invalid character"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "links.json")
+			if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			links, err := readLinks(file)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) || err == nil && links.Network.VLANs[0] != "7" {
+				t.Errorf("%s: %+v, %v", tc.reason, links, err)
+			}
+		})
+	}
+}
+
+// TestUp starts the simulators and a program in the place of the service, and ends as
+// Ctrl-C does.
+func TestUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o700); err != nil { //nolint:gosec // one is executed
+			t.Fatal(err)
+		}
+		return file
+	}
+	args, ended := filepath.Join(dir, "args"), filepath.Join(dir, "ended")
+	program := write("program", `#!/bin/sh
+sleep 600 >/dev/null 2>&1 &
+trap 'kill $!; echo drained >'`+ended+`'; exit 0' TERM
+echo "$@" >`+args+`
+echo '{"msg": "service listening", "address": "127.0.0.1:1"}' >&2
+wait
+`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &watched{line: "service", seen: cancel}
+	err := run(ctx, []string{"up", "--once", "--kubeconfig", write("kubeconfig", "apiVersion: v1\nkind: Config\n"), "--program", program, "--sample", "../../../deployments/samples/vfw-onap"}, out, io.Discard)
+	if err != nil {
+		t.Errorf("an interrupted program fails: %v", err)
+	}
+	for _, name := range []string{"A&AI", "SDC", "Kafka", "service"} {
+		if !strings.Contains("\n"+out.text.String(), "\n"+name+" ") {
+			t.Errorf("the output does not have the address of %s:\n%s", name, out.text.String())
+		}
+	}
+	given, err := os.ReadFile(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arg := range []string{"serve --listen 127.0.0.1:0", "--aai-write", "--sdc-mode"} {
+		if !strings.Contains(string(given), arg) {
+			t.Errorf("the service is started without %s: %s", arg, given)
+		}
+	}
+	if text, err := os.ReadFile(ended); err != nil || string(text) != "drained\n" {
+		t.Errorf("the service must be able to drain: %q, %v", text, err)
+	}
+}
+
+// watched is an output that calls seen after a line that begins with a text.
+type watched struct {
+	text bytes.Buffer
+	line string
+	seen func()
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.text.Write(p)
+	if strings.HasPrefix(string(p), w.line) {
+		w.seen()
+	}
+	return n, err
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -23,7 +25,8 @@ type flowFlags struct {
 }
 
 const soAbout = `Run one flow of SO against a service and an A&AI. SO's own objects in A&AI are
-created before, and deleted at the end. The region and the tenant must exist.
+created before, and deleted at the end, or if the instance cannot be created. The
+region and the tenant must exist.
 
   heat     create, poll, update A&AI and delete a stack through infra_workload
   macro    the same through /v1/instance, with an upgrade, as SO's CNF adapter
@@ -39,11 +42,12 @@ func soCommand() *cobra.Command {
 	for name, one := range map[string]struct {
 		about string
 		run   func(context.Context, *so.Driver) error
+		needs []string // flags, besides those that all flows need
 	}{
-		"heat":    {"Create and delete a stack through infra_workload", func(ctx context.Context, d *so.Driver) error { return d.Heat(ctx, f.vnf) }},
-		"macro":   {"Create, upgrade and delete an instance as SO's CNF adapter", func(ctx context.Context, d *so.Driver) error { return d.Macro(ctx, f.vnf, f.upgrade, f.listen) }},
-		"native":  {"Create and delete a VNF instance of the native API", func(ctx context.Context, d *so.Driver) error { return d.Native(ctx, f.vnf, f.request) }},
-		"network": {"Create, share and delete networks", f.networks},
+		"heat":    {"Create and delete a stack through infra_workload", func(ctx context.Context, d *so.Driver) error { return d.Heat(ctx, f.vnf) }, nil},
+		"macro":   {"Create, upgrade and delete an instance as SO's CNF adapter", func(ctx context.Context, d *so.Driver) error { return d.Macro(ctx, f.vnf, f.upgrade, f.listen) }, nil},
+		"native":  {"Create and delete a VNF instance of the native API", func(ctx context.Context, d *so.Driver) error { return d.Native(ctx, f.vnf, f.request) }, []string{"package"}},
+		"network": {"Create, share and delete networks", f.networks, []string{"package", "links"}},
 	} {
 		flow := &cobra.Command{Use: name, Short: one.about, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			f.config.Report = func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
@@ -54,6 +58,9 @@ func soCommand() *cobra.Command {
 			return one.run(cmd.Context(), d)
 		}}
 		f.define(flow)
+		for _, needed := range one.needs {
+			_ = flow.MarkFlagRequired(needed) // it is defined above
+		}
 		cmd.AddCommand(flow)
 	}
 	return cmd
@@ -107,14 +114,27 @@ func (f *flowFlags) connection(getenv func(string) string) so.Config {
 
 // networks runs the flow of networks with those of a file.
 func (f *flowFlags) networks(ctx context.Context, d *so.Driver) error {
-	text, err := os.ReadFile(f.links)
+	links, err := readLinks(f.links)
 	if err != nil {
-		return fmt.Errorf("cannot read --links: %w", err)
-	}
-	var links so.Links
-	if err := json.Unmarshal(text, &links); err != nil {
 		return fmt.Errorf("cannot read --links: %w", err)
 	}
 	links.VNF = f.request
 	return d.Networks(ctx, f.vnf, links) //nolint:wrapcheck // the error is complete
+}
+
+// readLinks reads the networks of a file.
+func readLinks(name string) (links so.Links, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return links, err //nolint:wrapcheck // it names the file
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&links); err != nil {
+		return links, err //nolint:wrapcheck // the caller names the flag
+	}
+	if links.Network.Name == "" || links.Network.Driver == "" {
+		return links, errors.New("the Network has no Name or no Driver")
+	}
+	return links, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -136,4 +138,60 @@ func TestONAP(t *testing.T) {
 	around, ns := surround(t, "onap")
 	p := serveProgram(t, t.TempDir(), around.Arguments()...)
 	newFounding(t, around, ns, p.url, http.DefaultClient).run()
+}
+
+// onapProgram builds k8splugin-onap, and returns a function that runs it.
+func onapProgram(t *testing.T) func(args ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "k8splugin-onap")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../k8splugin-onap").CombinedOutput(); err != nil {
+		t.Fatalf("cannot build k8splugin-onap: %v: %s", err, out)
+	}
+	return func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Env = append(os.Environ(), actAsProgram+"=1", "AAI_USER=so", "AAI_PASSWORD=so")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("k8splugin-onap %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+}
+
+// TestONAPProgram runs k8splugin-onap as a user does: everything once, with this program as
+// the service, and then flows of SO against another service.
+func TestONAPProgram(t *testing.T) {
+	t.Parallel()
+	clustertest.Networks(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	onap := onapProgram(t)
+	out := onap("up", "--once", "--kubeconfig", os.Getenv(clustertest.Variable), "--program", self, "--sample", "../../../deployments/samples/vfw-onap")
+	for _, line := range []string{"service  http://127.0.0.1:", "- SDC distributes the firewall: ", "- an operator deregisters the region edge"} {
+		if !strings.Contains(out, line) {
+			t.Errorf("the output has no line %q:\n%s", line, out)
+		}
+	}
+	o := newOrchestra(t, "so-program", "k8s-resource,vserver,network")
+	o.want(http.StatusOK, o.do("PATCH", "/v1/cloud_regions/so-program", map[string]any{"aai_tenant": "edge-1"}))
+	o.upload("program", map[string]string{"metadata.yaml": "resources:\n- deployment: [router.yaml]\n", "router.yaml": strings.ReplaceAll(routerDeployment, "\n      annotations: {k8s.v1.cni.cncf.io/networks: kube-system/own}", "")})
+	links := filepath.Join(t.TempDir(), "links.json")
+	if err := os.WriteFile(links, []byte(`{"Network": {"Name": "so-program", "Driver": "multus", "Subnets": ["10.17.0.0/24"], "VLANs": ["17"],
+		"Spec": {"type": "bridge", "bridge": "br17", "vlan": 17, "ipam": {"type": "whereabouts", "range": "10.17.0.0/24", "gateway": "10.17.0.1"}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	peers := []string{"--service", o.url, "--aai", o.aai.url, "--owner", "acme", "--region", "so-program", "--tenant", "edge-1", "--package", "program", "--namespace", o.ns, "--interval", "100ms"}
+	for flow, line := range map[string]string{"native": "SO deletes the VNF: ", "network": "so-program.so-program is gone"} {
+		args := append([]string{"so", flow, "--name", "so-program"}, peers...)
+		if flow == "network" {
+			args = append(args, "--links", links)
+		}
+		if out := onap(args...); !strings.Contains(out, line) {
+			t.Errorf("the output of %s has no line %q:\n%s", flow, line, out)
+		}
+	}
+	o.empty()
 }
