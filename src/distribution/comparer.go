@@ -157,8 +157,10 @@ func (c *Comparer) service(ctx context.Context, uuid, digest string) error {
 			return err
 		}
 		for _, res := range results {
-			if nf.KindOf(res.download) == nf.Unreachable {
-				return res.download
+			for _, err := range []error{res.download, res.deployed} {
+				if nf.KindOf(err) == nf.Unreachable { // SDC or the store
+					return err
+				}
 			}
 			changed, failed = changed || res.changed, errors.Join(failed, res.download, res.deployed)
 		}
