@@ -14,6 +14,12 @@ import (
 // is logged and not sent to the client. Amend may change the problem before it
 // is written. Nothing may have been written before.
 func Refuse(w http.ResponseWriter, r *http.Request, err error, amend ...func(*wire.Problem)) {
+	write(w, Report(w, r, err, amend...))
+}
+
+// Report does what Refuse does, except that it returns the problem and does not
+// write it. An API that has another form of errors writes that form.
+func Report(w http.ResponseWriter, r *http.Request, err error, amend ...func(*wire.Problem)) wire.Problem {
 	p := problemOf(r, err)
 	for _, f := range amend {
 		f(&p)
@@ -27,7 +33,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error, amend ...func(*wi
 	if p.Status == http.StatusInternalServerError {
 		c.log.ErrorContext(r.Context(), "request failed", "request_id", p.RequestID, "error", err)
 	}
-	write(w, p)
+	return p
 }
 
 func problemOf(r *http.Request, err error) wire.Problem {

@@ -106,13 +106,7 @@ func writeError(w http.ResponseWriter, r *http.Request, err error, strict bool) 
 	if !ok {
 		e, _ = errors.AsType[*refusal](fail("", err))
 	}
-	// Refuse logs, measures and audits the error. The response that it writes
-	// is discarded.
-	unread := unread{http.Header{}}
-	northbound.Refuse(unread, r, e.cause)
-	if after := unread.header.Get("Retry-After"); after != "" {
-		w.Header().Set("Retry-After", after)
-	}
+	northbound.Report(w, r, e.cause)
 	status := e.status
 	if strict {
 		status = e.strict
@@ -127,18 +121,6 @@ func writeError(w http.ResponseWriter, r *http.Request, err error, strict bool) 
 	}
 	http.Error(w, text, status)
 }
-
-// unread is a ResponseWriter that discards the response.
-type unread struct{ header http.Header }
-
-// Header implements http.ResponseWriter.
-func (u unread) Header() http.Header { return u.header }
-
-// Write implements http.ResponseWriter.
-func (unread) Write(b []byte) (int, error) { return len(b), nil }
-
-// WriteHeader implements http.ResponseWriter.
-func (unread) WriteHeader(int) {}
 
 // answer writes one JSON value and a newline.
 func answer(w http.ResponseWriter, status int, document any) error {
