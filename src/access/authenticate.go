@@ -32,11 +32,12 @@ func NewAuthenticator(rules *Rules) *Authenticator {
 // Authenticate returns the identity of the caller. It returns
 // nf.Unauthenticated if the request has no valid credentials, and nf.TooManyRequests if
 // its address has failed too often. It returns nf.Unreachable if the token
-// issuer does not answer and its keys are not known. If the request has an
-// Authorization header, its client certificate is ignored.
+// issuer does not answer and its keys are not known. Without an Authorization
+// header, a token in X-Auth-Token is used, as OpenStack's clients send it. With
+// either of them, the client certificate is ignored.
 func (a *Authenticator) Authenticate(r *http.Request) (nf.Identity, error) {
 	rules := a.rules.current(r.Context())
-	offered := r.Header.Values("Authorization")
+	offered := credentials(r)
 	if len(offered) == 0 {
 		id, found, err := rules.proven(r, a.now())
 		if err == nil && !found {
@@ -45,7 +46,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (nf.Identity, error) {
 		return id, err
 	}
 	if len(offered) > 1 {
-		return a.failed(r, unknown(errors.New("it has several Authorization headers")))
+		return a.failed(r, unknown(errors.New("it has several Authorization or X-Auth-Token headers")))
 	}
 	scheme, proof, _ := strings.Cut(offered[0], " ")
 	if strings.EqualFold(scheme, "Basic") {
@@ -56,6 +57,25 @@ func (a *Authenticator) Authenticate(r *http.Request) (nf.Identity, error) {
 		return a.failed(r, err)
 	}
 	return id, err
+}
+
+// noToken is the value of X-Auth-Token with which OpenStack's clients say that they
+// have no token.
+const noToken = "notused"
+
+// credentials returns the values of the Authorization header or, without one, those
+// that X-Auth-Token stands for.
+func credentials(r *http.Request) []string {
+	if offered := r.Header.Values("Authorization"); len(offered) > 0 {
+		return offered
+	}
+	var offered []string
+	for _, token := range r.Header.Values("X-Auth-Token") {
+		if token = strings.TrimSpace(token); token != "" && token != noToken {
+			offered = append(offered, "Bearer "+token)
+		}
+	}
+	return offered
 }
 
 // failed counts a failure against the client's address. It returns err, or

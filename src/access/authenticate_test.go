@@ -116,6 +116,46 @@ tokens:
 	}
 }
 
+// TestOpenStackToken checks the header that OpenStack's clients send.
+func TestOpenStackToken(t *testing.T) {
+	t.Parallel()
+	rules := rulesOf(t, newClock(), "users: [{name: ann, password_hash: '"+horse+"'}]\ntokens: [{name: so, sha256: "+tokenSum("viewer-all")+"}]\n", nil)
+	token := accesstest.Token("viewer-all")
+	const none, wrong = "it has no credentials; send a token, a user and password, or a client certificate", "the service token is unknown or has expired"
+	cases := map[string]struct {
+		reason, authorization string
+		tokens                []string
+		want                  string // the identity, or the text of the error
+	}{
+		"Token":    {"the token is one of the rules", "", []string{token}, "token:so"},
+		"Unknown":  {"it is not", "", []string{"k8spt_unknown"}, wrong},
+		"Keystone": {"it is one of Keystone", "", []string{"gAAAAAB"}, "the scheme of its Authorization header is not supported"},
+		"Unused":   {"a client without a token sends this", "", []string{"notused"}, none},
+		"Empty":    {"an older client sends this", "", []string{""}, none},
+		"Two":      {"of two tokens, which one counts", "", []string{token, token}, "it has several Authorization or X-Auth-Token headers"},
+		"Basic":    {"a password precedes the token", basic("ann", "correct horse"), []string{"k8spt_unknown"}, "user:ann"},
+		"Wrong":    {"also a wrong one", "Bearer k8spt_unknown", []string{token}, wrong},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := request(t, tc.authorization)
+			for _, token := range tc.tokens {
+				r.Header.Add("X-Auth-Token", token)
+			}
+			a, _ := cheap(rules)
+			id, err := a.Authenticate(r)
+			got := id.String()
+			if err != nil {
+				got = strings.TrimPrefix(err.Error(), "cannot authenticate the request: ")
+			}
+			if got != tc.want || err != nil && nf.KindOf(err) != nf.Unauthenticated {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func tokenSum(who string) string {
 	yaml := accesstest.YAML()
 	_, after, _ := strings.Cut(yaml, "{name: "+who+", sha256: ")
