@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -53,14 +54,19 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 
 // Enlist stores a region without connecting to its cluster, so nothing is known
 // about the cluster yet. It returns nf.Exists if the id is taken, and
-// nf.Invalid if the access is rejected. A region that A&AI describes may have no access.
+// nf.Invalid if the access is rejected. A region that A&AI describes may have no access;
+// one of OpenStack has none.
 func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 	r = withDefaults(r)
 	if err := checkRegion("register", r); err != nil {
 		return nf.Region{}, err
 	}
 	access, err := c.read(r.Access)
-	if err == nil && c.cfg.Check != nil && r.NoAccess() == "" {
+	switch {
+	case err != nil || c.cfg.Check == nil:
+	case r.Type == nf.OpenStackRegion:
+		err = c.cfg.Check(nf.Access{Server: r.VIM.OpenStack.AuthURL, Token: nf.Secret("none")}) // only the URL is checked
+	case r.NoAccess() == "":
 		err = c.cfg.Check(access)
 	}
 	if err != nil {
@@ -98,6 +104,9 @@ func (c *Catalog) read(a nf.Access) (nf.Access, error) {
 	out, err := c.cfg.Parse(a.Kubeconfig)
 	if err != nil {
 		return nf.Access{}, err
+	}
+	if a.Server != "" && strings.TrimRight(a.Server, "/") != strings.TrimRight(out.Server, "/") {
+		return nf.Access{}, nf.E(nf.Invalid, "use", "kubeconfig", nf.Violations{{Field: "access.server", Message: "is not the server of the kubeconfig's current context"}})
 	}
 	out.Rotation = a.Rotation
 	if v := out.CheckRotation(); len(v) > 0 {
@@ -219,21 +228,36 @@ func checkRegion(op string, r nf.Region) error {
 	v = append(v, nf.CheckInterfaces("interfaces", r.Interfaces)...)
 	v = append(v, nf.CheckTenants("tenants", r.Tenants)...)
 	v = append(v, nf.CheckAAIName("aai_tenant", r.AAITenant)...)
-	if r.Type != nf.KubernetesRegion {
-		v = append(v, nf.Violation{Field: "type", Message: fmt.Sprintf("%q is not a type of region; use %q", r.Type, nf.KubernetesRegion)})
-	}
+	v = append(v, checkType(r)...)
 	if r.DefaultNamespace != "" {
 		v = append(v, nf.CheckNamespace("default_namespace", r.DefaultNamespace)...)
 	}
-	if r.NoAccess() != "" {
-		// Requests for it fail until A&AI, or an update, has an access.
-	} else if r.Access.IsZero() {
+	switch {
+	case r.NoAccess() != "":
+		// Requests for it fail until A&AI, or an update, has an access. One of OpenStack has none.
+	case r.Access.IsZero():
 		v = append(v, nf.Violation{Field: "access", Message: "is missing; give it or kubeconfig"})
-	} else if len(r.Access.Kubeconfig) == 0 {
+	case len(r.Access.Kubeconfig) == 0:
 		v = append(v, r.Access.Validate(nil)...)
 	}
 	if len(v) > 0 {
 		return nf.E(nf.Invalid, op, "cloud region "+r.ID, v)
+	}
+	return nil
+}
+
+// checkType returns the violations of the type of a region. A region of OpenStack is
+// one that Tacker's API has registered, and has no access.
+func checkType(r nf.Region) nf.Violations {
+	switch {
+	case r.Type == nf.KubernetesRegion:
+		return nil
+	case r.Type != nf.OpenStackRegion:
+		return nf.Violations{{Field: "type", Message: fmt.Sprintf("%q is not a type of region; use %q", r.Type, nf.KubernetesRegion)}}
+	case r.VIM == nil || r.VIM.OpenStack == nil:
+		return nf.Violations{{Field: "type", Message: "\"openstack\" is the type of VIMs that Tacker's API registers"}}
+	case !r.Access.IsZero():
+		return nf.Violations{{Field: "access", Message: "is not possible: " + r.NoAccess()}}
 	}
 	return nil
 }

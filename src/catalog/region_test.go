@@ -256,3 +256,28 @@ func TestRegionWithoutAccess(t *testing.T) {
 		t.Errorf("a region of no source has an access: %v", err)
 	}
 }
+
+// TestOpenStackRegion stores a region of OpenStack, which is never connected to.
+func TestOpenStackRegion(t *testing.T) {
+	t.Parallel()
+	f, ctx := newFixture(t), t.Context()
+	cloud := nf.Region{ID: "os", Type: nf.OpenStackRegion, Origin: nf.OriginTacker, VIM: &nf.VIM{OpenStack: &nf.OpenStack{AuthURL: "https://os"}}}
+	if _, err := f.Enlist(ctx, cloud); err != nil || f.probes != 0 {
+		t.Fatalf("%v, %d probes", err, f.probes)
+	}
+	changed, err := f.UpdateRegion(ctx, "os", func(r *nf.Region) error { r.Description = "changed"; return nil })
+	if err != nil || changed.Description != "changed" || f.probes != 0 {
+		t.Errorf("a description: %v, %d probes", err, f.probes)
+	}
+	_, err = f.UpdateRegion(ctx, "os", func(r *nf.Region) error {
+		r.Access = nf.Access{Server: "https://up", Token: nf.Secret("t")}
+		return nil
+	})
+	if nf.KindOf(err) != nf.Invalid || f.probes != 0 {
+		t.Errorf("an access: %v, %d probes", err, f.probes)
+	}
+	cloud.ID, cloud.VIM = "os2", nil
+	if _, err := f.Register(ctx, cloud); nf.KindOf(err) != nf.Invalid {
+		t.Errorf("another API registers no region of OpenStack: %v", err)
+	}
+}

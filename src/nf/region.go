@@ -6,7 +6,7 @@ import (
 )
 
 // Region is one cloud region: a Kubernetes cluster, and how the service connects
-// to it. Owner and ID together are A&AI's key of a cloud region; here the ID
+// to it; or an OpenStack cloud. Owner and ID together are A&AI's key of a cloud region; here the ID
 // alone is unique.
 type Region struct {
 	ID          string            `json:"id"`
@@ -22,6 +22,7 @@ type Region struct {
 	Request     RequestKey        `json:"request,omitzero"`   // the client's key for the registration
 	Parent      *Parent           `json:"parent,omitempty"`   // the cluster of another region that it is; nil: none is known
 	AAI         *AAISource        `json:"aai,omitempty"`      // that the access is read from; nil: requests set it
+	VIM         *VIM              `json:"vim,omitempty"`      // what only Tacker's API knows of it; nil: nothing
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
 
@@ -45,8 +46,11 @@ type Region struct {
 // RegionType is the kind of infrastructure behind a region.
 type RegionType string
 
-// KubernetesRegion is the type of a Kubernetes cluster, the only type.
-const KubernetesRegion RegionType = "kubernetes"
+// The types of regions.
+const (
+	KubernetesRegion RegionType = "kubernetes" // a Kubernetes cluster
+	OpenStackRegion  RegionType = "openstack"  // an OpenStack cloud, which is only stored and listed
+)
 
 // RegionOrigin says what registered a region.
 type RegionOrigin string
@@ -59,6 +63,7 @@ const (
 	OriginCluster RegionOrigin = "cluster" // an instance, with a cluster of Cluster API
 	OriginImport  RegionOrigin = "import"  // the import from an ONAP plugin's database
 	OriginAAI     RegionOrigin = "aai"     // the import from A&AI
+	OriginTacker  RegionOrigin = "tacker"  // Tacker's API
 )
 
 // LogValue logs only the id: the stored form contains the credential, and a

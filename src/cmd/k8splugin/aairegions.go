@@ -178,7 +178,10 @@ func (s *service) reachable(ctx context.Context) ([]nf.Region, error) {
 
 // open opens the cluster of a region.
 func open(pool *cluster.Pool, region nf.Region) (*cluster.Cluster, error) {
-	if why := region.NoAccess(); why != "" {
+	switch why := region.NoAccess(); {
+	case region.Type == nf.OpenStackRegion:
+		return nil, nf.E(nf.Unsupported, "open", "cloud region "+region.ID, noAccessError(why))
+	case why != "":
 		return nil, &nf.Error{Kind: nf.Unreachable, Op: "open", Subject: "cloud region " + region.ID, Reason: nf.ReasonNoAccess, Err: noAccessError(why)}
 	}
 	return pool.Open(region.ID, region.Access)
