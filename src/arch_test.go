@@ -100,6 +100,7 @@ var floors = map[string]floor{
 	"telemetry":         {[]string{"nf"}, "what is seen of the service is told in the vocabulary's words; main joins them to what happens"},
 	"northbound":        {[]string{"nf", "syntax", "wire"}, "HTTP is one way to ask; it declares what it calls"},
 	"northbound/native": {[]string{"nf", "northbound", "wire"}, "each API has its own view of the engine, and none sees it whole"},
+	"northbound/tacker": {[]string{"nf", "northbound"}, "VIMs are another view of regions: what Tacker calls them stays here"},
 	"northbound/onap":   {[]string{"nf", "northbound", "bundle", "syntax", "delay"}, "ONAP's nouns are ONAP's API's alone"},
 
 	"access/accesstest":             {[]string{"nf"}, "permissions are tested once, for every API"},

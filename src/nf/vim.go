@@ -10,7 +10,7 @@ import (
 // VIM is what only Tacker's API knows of a cloud region, which it calls a VIM.
 type VIM struct {
 	Name      string         `json:"name,omitempty"`      // empty: the id of the region
-	Default   bool           `json:"default,omitempty"`   // of instances whose request names no VIM; at most one VIM is it
+	Default   bool           `json:"default,omitempty"`   // at most one VIM is it
 	Extra     map[string]any `json:"extra,omitempty"`     // free-form
 	OpenStack *OpenStack     `json:"openstack,omitempty"` // of an OpenStackRegion only
 }

@@ -31,7 +31,7 @@ import (
 type newAPI func(s *service, cfg Config, db *secureStore, obs observability, guarded *access.Guarded) (northbound.API, error)
 
 // apis returns the HTTP APIs.
-func apis() []newAPI { return []newAPI{(*service).nativeAPI, (*service).onapAPI} }
+func apis() []newAPI { return []newAPI{(*service).nativeAPI, (*service).onapAPI, (*service).tackerAPI} }
 
 // siteDrivers returns the tools that build sites. Without a playbook collection,
 // only scripts build them.

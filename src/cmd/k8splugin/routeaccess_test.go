@@ -19,6 +19,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/tacker"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -134,7 +135,7 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 	})).text(w.t, "volume_id")
 	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: map[string]string{
 		"project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
-		"number": "1", "amendment": "more", "notification_id": w.die(id, w.subscribed(id), 1), "site_id": region + "-site", "site_operation": siteOperation,
+		"vim_id": nf.Region{ID: region}.VIMID(), "number": "1", "amendment": "more", "notification_id": w.die(id, w.subscribed(id), 1), "site_id": region + "-site", "site_operation": siteOperation,
 	}}
 }
 
@@ -179,7 +180,7 @@ func (w *accessWorld) onapObject(region string) accessObject {
 	}}
 }
 
-// TestEveryRouteAsksWhoMay makes every request of both APIs on objects of each
+// TestEveryRouteAsksWhoMay makes every request of each API on objects of each
 // project in each region, as every identity that may not make it, and as every other
 // identity if it changes nothing. To an identity that may not see an object, the answer
 // is that for an object which does not exist. No answer names what its reader may
@@ -188,8 +189,8 @@ func TestEveryRouteAsksWhoMay(t *testing.T) {
 	t.Parallel()
 	w := newAccessWorld(t)
 	table, tried := routeAccess(), 0
-	for api, routes := range map[string][]string{"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{})} {
-		objects := map[string][]accessObject{"native": w.native, "onap": w.onap}[api]
+	for api, routes := range map[string][]string{"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{}), "tacker": routesOf(t, &tacker.API{})} {
+		objects := map[string][]accessObject{"native": w.native, "onap": w.onap, "tacker": w.native}[api]
 		for _, route := range routes {
 			rules, known := table[route]
 			if !known {

@@ -63,7 +63,7 @@ func (r routeRule) may(who string, s nf.Scope) bool {
 
 // variable matches a name that an object is asked for by. Names of what is part
 // of an object, such as the number of a revision, are not hidden by themselves.
-var variable = regexp.MustCompile(`{(cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
+var variable = regexp.MustCompile(`{(vim_id|cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
 
 // hidden returns the names in a request of the objects that an identity may not see.
 func (r routeRule) hidden(who, path string, s nf.Scope) []string {
@@ -227,7 +227,24 @@ func routeAccess() map[string][]routeRule {
 		"POST /v1/backup":                                           {{of: accesstest.Service, need: nf.AdministerStore, body: `{"recipient": "age1x"}`}},
 	}
 	maps.Copy(out, onapRouteAccess())
+	maps.Copy(out, tackerRouteAccess())
 	return out
+}
+
+// tackerRouteAccess is the same of Tacker's routes. A VIM is a region.
+func tackerRouteAccess() map[string][]routeRule {
+	vim := routeRule{of: accesstest.Region, see: nf.ReadRegion}
+	change := func(body string) []routeRule {
+		return []routeRule{{of: accesstest.Region, see: nf.ReadRegion, need: nf.WriteRegion, body: body}}
+	}
+	return map[string][]routeRule{
+		"POST /v1.0/vims": {{of: accesstest.Region, need: nf.WriteRegion, body: `{"vim": {"name": "{cloud_region_id}", "type": "kubernetes",
+			"auth_url": "https://127.0.0.1:1", "auth_cred": {"bearer_token": "x"}}}`}},
+		"GET /v1.0/vims":             {{list: true}, {list: true, query: "?name={cloud_region_id}"}},
+		"GET /v1.0/vims/{vim_id}":    {vim},
+		"PUT /v1.0/vims/{vim_id}":    change(`{"vim": {"description": "changed"}}`),
+		"DELETE /v1.0/vims/{vim_id}": change(""),
+	}
 }
 
 // onapRouteAccess is the same of ONAP's routes. Bundles belong to the default

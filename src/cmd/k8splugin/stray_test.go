@@ -36,6 +36,8 @@ func TestStrayRequests(t *testing.T) {
 		"NativePut":   {"for methods, too", "PUT /v1/vnf_instances/a", 405, false},
 		"Nothing":     {"and so does what belongs to neither", "GET /nothing", 404, false},
 		"Broker":      {"two names alone are not the broker's", "GET /acme/east", 404, false},
+		"VIMs":        {"Tacker's API has only VIMs", "GET /v1.0/vnfs", 404, false},
+		"VIMPatch":    {"VIMs are changed by PUT", "PATCH /v1.0/vims/x.json", 405, false},
 		"Root":        {"the root only leads to the documentation", "POST /", 405, false},
 	}
 	for _, style := range []string{"legacy", "strict"} {

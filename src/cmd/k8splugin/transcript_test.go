@@ -39,6 +39,7 @@ func TestTranscripts(t *testing.T) {
 			northboundtest.Player{
 				Client: northboundtest.Client(t, k8splugin.Swagger), Server: s.url,
 				Vars: map[string]string{
+					"SERVER": access.Server, "TOKEN": string(access.Token), "CA_LINE": strings.TrimSpace(strings.ReplaceAll(string(access.CA), "\n", " ")),
 					"ACCESS": string(direct), "ACCESS_RENEWED": renewed, "KUBECONFIG": string(kubeconfig), "KUBECONFIG_BASE64": base64.StdEncoding.EncodeToString(kubeconfig),
 					"NAMESPACE":    clustertest.Namespace(t),
 					"SITE_ADDRESS": host.Site().Address, "SITE_PORT": strconv.Itoa(host.Site().Port), "SITE_USER": sitetest.User,
@@ -67,7 +68,7 @@ func siteScript(t *testing.T, kubeconfig []byte) string {
 func transcripts(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, api := range []string{"native", "onap"} {
+	for _, api := range []string{"native", "onap", "tacker"} {
 		files, err := filepath.Glob("../../../api/" + api + "/*.txtar")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no transcripts of the %s API: %v", api, err)
