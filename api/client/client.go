@@ -64,6 +64,7 @@ const (
 	CloudRegionOriginImport  CloudRegionOrigin = "import"
 	CloudRegionOriginOnap    CloudRegionOrigin = "onap"
 	CloudRegionOriginSite    CloudRegionOrigin = "site"
+	CloudRegionOriginTacker  CloudRegionOrigin = "tacker"
 )
 
 // Defines values for ComputeProfileSpread.
@@ -300,6 +301,7 @@ const (
 // Defines values for RegionType.
 const (
 	Kubernetes RegionType = "kubernetes"
+	Openstack  RegionType = "openstack"
 )
 
 // Defines values for Retention.
@@ -690,7 +692,7 @@ type CloudRegion struct {
 	// MoreVnfInstances Whether more instances use the region than are listed.
 	MoreVnfInstances *bool `json:"more_vnf_instances,omitempty"`
 
-	// Origin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, or the import from A&AI.
+	// Origin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, the import from A&AI, or Tacker's API.
 	Origin CloudRegionOrigin `json:"origin"`
 
 	// Parent The cluster of Cluster API that the region is.
@@ -709,7 +711,8 @@ type CloudRegion struct {
 	// creates for it. Without access rules, all projects may use everything.
 	Tenants *Tenants `json:"tenants,omitempty"`
 
-	// Type Type of the region. Default `kubernetes`, the only type.
+	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`, which have no API server
+	// and cannot be used.
 	Type      RegionType `json:"type"`
 	UpdatedAt time.Time  `json:"updated_at"`
 
@@ -717,7 +720,7 @@ type CloudRegion struct {
 	VnfInstances *[]ID `json:"vnf_instances,omitempty"`
 }
 
-// CloudRegionOrigin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, or the import from A&AI.
+// CloudRegionOrigin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, the import from A&AI, or Tacker's API.
 type CloudRegionOrigin string
 
 // CloudRegionCreate defines model for CloudRegionCreate.
@@ -759,7 +762,8 @@ type CloudRegionCreate struct {
 	// creates for it. Without access rules, all projects may use everything.
 	Tenants *Tenants `json:"tenants,omitempty"`
 
-	// Type Type of the region. Default `kubernetes`, the only type.
+	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`, which have no API server
+	// and cannot be used.
 	Type *RegionType `json:"type,omitempty"`
 }
 
@@ -793,7 +797,8 @@ type CloudRegionForm struct {
 	// Tenants Grants as a JSON object.
 	Tenants *string `json:"tenants,omitempty"`
 
-	// Type Type of the region. Default `kubernetes`, the only type.
+	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`, which have no API server
+	// and cannot be used.
 	Type *RegionType `json:"type,omitempty"`
 }
 
@@ -2098,7 +2103,8 @@ type RegionState struct {
 // RegionStateBreaker State of the circuit breaker. `closed` allows all requests to the region, `half-open` allows one as a test, `open` allows none.
 type RegionStateBreaker string
 
-// RegionType Type of the region. Default `kubernetes`, the only type.
+// RegionType Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`, which have no API server
+// and cannot be used.
 type RegionType string
 
 // RejectedEntry Object that A&AI rejects, and what it says.
