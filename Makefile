@@ -24,7 +24,7 @@ WATCHED := crypto/tls k8s.io/kube-openapi/pkg/cached
 RACE := -race $(SERIAL:%=-gcflags='%=-race=false -l') $(WATCHED:%=-gcflags=%=)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-race run onap sandbox sandbox-stop test announce test-deps api-deps test-go test-hosts test-machines chaos bench bench-quick golden lint lint-api fmt tidy fuzz subjects check clean
+.PHONY: help build build-race run onap sandbox sandbox-stop test announce test-deps api-deps test-go test-hosts test-machines test-tacker chaos bench bench-quick golden lint lint-api fmt tidy fuzz subjects check clean
 .PHONY: kud-site kud-bundle kud-quick kud-test kud-test-more site-lab site-lab-down
 
 help: ## list these targets
@@ -72,6 +72,10 @@ test-machines: ## run a virtual machine of KubeVirt on a real node, without KVM 
 	@kud/lab/lab deps
 	@folder=$$(deployments/sandbox/kubevirt/build) && K8SPLUGIN_KUBEVIRT=$$folder GORACE=atexit_sleep_ms=0 go test $(RACE) -vet=off -tags hosts,machines -timeout 40m \
 		-exec "go run $(CURDIR)/src/cmd/sandbox exec --hosts 1 --images $$folder/images --" ./src/cmd/k8splugin -run '^TestMachines'
+
+test-tacker: ## run the client of OpenStack Tacker against the service (the first time, it is installed, as root)
+	@tools/tacker/deps
+	$(SANDBOX) exec -- go test -tags tacker -timeout 10m ./src/cmd/k8splugin -run '^TestTacker'
 
 build-race: # the service with the race detector, which test-go runs, as OUT
 	go build $(RACE) -o $(OUT) ./src/cmd/k8splugin
