@@ -102,6 +102,8 @@ func (a *Authenticator) bearer(r *http.Request, rules *snapshot, scheme, proof s
 		return rules.token(proof, a.now())
 	case rules.oidc != nil:
 		return a.issuers.of(*rules.oidc).identity(r.Context(), proof)
+	default:
+		return nf.Identity{}, unknown(errors.New("its token is not a service token, and the access rules name no issuer of other tokens"))
 	}
 	return nf.Identity{}, unknown(errors.New("the scheme of its Authorization header is not supported"))
 }

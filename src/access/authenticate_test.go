@@ -84,10 +84,10 @@ tokens:
 		"Expired":       {"a token is invalid from its expiry on", bearer("stranger"), nf.Identity{}, "the service token is unknown or has expired"},
 		"LastMoment":    {"a token is valid until its expiry", bearer("admin-a"), nf.Identity{Kind: "token", Name: "new"}, ""},
 		"NoToken":       {"the token is unknown", "Bearer k8spt_unknown", nf.Identity{}, "the service token is unknown or has expired"},
-		"JWT":           {"the rules do not trust an issuer of JWTs", "Bearer e30.e30.e30", nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"JWT":           {"the rules do not trust an issuer of JWTs", "Bearer e30.e30.e30", nf.Identity{}, "its token is not a service token, and the access rules name no issuer of other tokens"},
 		"Digest":        {"the scheme is not supported", "Digest username=ann", nf.Identity{}, "the scheme of its Authorization header is not supported"},
 		"Nothing":       {"the request does not have credentials", "", nf.Identity{}, "it has no credentials; send a token, a user and password, or a client certificate"},
-		"SchemeOnly":    {"the header has only a scheme", "Bearer", nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"SchemeOnly":    {"the header has only a scheme", "Bearer", nf.Identity{}, "its token is not a service token, and the access rules name no issuer of other tokens"},
 		"TokenAsHeader": {"the header has a token without a scheme", accesstest.Token("viewer-all"), nf.Identity{}, "the scheme of its Authorization header is not supported"},
 	}
 	for name, tc := range cases {
@@ -129,7 +129,7 @@ func TestOpenStackToken(t *testing.T) {
 	}{
 		"Token":    {"the token is one of the rules", "", []string{token}, "token:so"},
 		"Unknown":  {"it is not", "", []string{"k8spt_unknown"}, wrong},
-		"Keystone": {"it is one of Keystone", "", []string{"gAAAAAB"}, "the scheme of its Authorization header is not supported"},
+		"Keystone": {"it is one of Keystone", "", []string{"gAAAAAB"}, "its token is not a service token, and the access rules name no issuer of other tokens"},
 		"Unused":   {"a client without a token sends this", "", []string{"notused"}, none},
 		"Empty":    {"an older client sends this", "", []string{""}, none},
 		"Two":      {"of two tokens, which one counts", "", []string{token, token}, "it has several Authorization or X-Auth-Token headers"},
