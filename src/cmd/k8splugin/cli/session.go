@@ -50,13 +50,15 @@ func newSession(env Env) *session {
 // noun returns the command that groups the verbs of one noun.
 func (s *session) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     name,
-		Aliases: []string{name + "s"},
-		Short:   short,
-		Args:    NoSuchCommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   name,
+		Short: short,
+		Args:  NoSuchCommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
 		SuggestionsMinimumDistance: 2,
+	}
+	if plural := strings.TrimSuffix(name, "s") + "s"; plural != name {
+		cmd.Aliases = []string{plural}
 	}
 	s.standAlone(cmd)
 	cmd.AddCommand(verbs...)
