@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -35,6 +36,17 @@ func secrecyFlags(flags *pflag.FlagSet, reading bool) {
 	flags.String("recipients-file", "", "file with age recipients, one per line")
 }
 
+// storeFlags defines the settings of the service for a command that uses the store
+// alone. Its help lists only those that say where the store is.
+func storeFlags(flags *pflag.FlagSet) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	configFlags(all)
+	all.VisitAll(func(f *pflag.Flag) {
+		f.Hidden = !slices.Contains([]string{"config", "data", "store", "store-quota", "encryption-key-file"}, f.Name)
+	})
+	flags.AddFlagSet(all)
+}
+
 func createCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create FILE", Short: "Write the whole store to an encrypted file", Args: cobra.ExactArgs(1),
@@ -52,7 +64,7 @@ database first. "backup download" gets a backup of a running service.`,
 			})
 		},
 	}
-	configFlags(cmd.Flags())
+	storeFlags(cmd.Flags())
 	secrecyFlags(cmd.Flags(), false)
 	return cmd
 }
@@ -97,7 +109,7 @@ Never restore a copy for a test where it can reach the real regions.`,
 			})
 		},
 	}
-	configFlags(cmd.Flags())
+	storeFlags(cmd.Flags())
 	secrecyFlags(cmd.Flags(), true)
 	cmd.Flags().Bool("replace", false, "delete all records of the store first")
 	return cmd

@@ -93,6 +93,21 @@ func TestArgumentsAreUsage(t *testing.T) {
 	walk((process{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, terminal: func(any) bool { return false }, getenv: func(string) string { return "" }}).command())
 }
 
+// TestHelpIsShort requires of the help of a verb that it lists the flags that matter.
+func TestHelpIsShort(t *testing.T) {
+	t.Parallel()
+	for args, most := range map[string]int{"package lint": 2, "instance show": 5, "backup create": 10, "keys prune": 8, "import onap": 25} {
+		var out bytes.Buffer
+		p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &out, terminal: func(any) bool { return false }, getenv: func(string) string { return "" }}
+		if code := run(t.Context(), append(strings.Fields(args), "--help"), p); code != 0 {
+			t.Errorf("%s: exit code %d", args, code)
+		}
+		if got := len(regexp.MustCompile(`(?m)^ +(-\w, )?--`).FindAllString(strings.Split(out.String(), "Flags for the server")[0], -1)); got > most || got == 0 {
+			t.Errorf("%s lists %d flags, want at most %d:\n%s", args, got, most, out.String())
+		}
+	}
+}
+
 // TestExitCodesDocumented compares the table of docs/cli.md with the help topic.
 func TestExitCodesDocumented(t *testing.T) {
 	t.Parallel()

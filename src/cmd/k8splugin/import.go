@@ -51,7 +51,7 @@ K8SPLUGIN_MONGO and K8SPLUGIN_ETCD.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runImport(cmd, p) },
 	}
 	flags := cmd.Flags()
-	configFlags(flags)
+	storeFlags(flags)
 	flags.String("mongo", "", "MongoDB of the plugin: mongodb://[user:password@]host[:port][,…][/database][?options]; the default database is k8splugin")
 	flags.String("etcd", "", "etcd of the plugin, with the configurations: [user:password@]host[:port][,…][?ca=FILE&cert=FILE&key=FILE&tls=true]; empty if there are none")
 	flags.Bool("dry-run", false, "report the import without writing anything")

@@ -116,7 +116,7 @@ database first.`,
 			})
 		},
 	}
-	configFlags(cmd.Flags())
+	storeFlags(cmd.Flags())
 	return cmd
 }
 

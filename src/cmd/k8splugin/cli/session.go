@@ -71,7 +71,16 @@ func (s *session) standAlone(cmd *cobra.Command) {
 	s.out.define(cmd.PersistentFlags())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	completeFlag(cmd, "output", fixed(formats()...))
+	cmd.SetUsageTemplate(strings.Replace(cmd.UsageTemplate(), inheritedFlags, `{{if .HasAvailableInheritedFlags}}
+
+Flags for the server and the output: {{.Parent.CommandPath}} --help{{end}}`, 1))
 }
+
+// inheritedFlags is the part of cobra's template that lists the flags of the parent.
+const inheritedFlags = `{{if .HasAvailableInheritedFlags}}
+
+Global Flags:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}`
 
 // NoSuchCommand is the argument check of a command that only groups others.
 func NoSuchCommand(cmd *cobra.Command, args []string) error {
