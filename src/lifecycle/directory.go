@@ -57,7 +57,7 @@ func (w *work) unlist(ctx context.Context) error {
 // HandOver has SO's adapter for CNFs write the objects of an instance to A&AI from now
 // on. It works while an operation is running on the instance, which it does not end with
 // another writer. It returns nf.NotFound if there is no such instance.
-func (e *Engine) HandOver(ctx context.Context, id string) error {
+func HandOver(ctx context.Context, e *Engine, id string) error {
 	_, err := e.records.instances.Update(ctx, id, func(in *nf.Instance) error {
 		in.AAIAdapter = true
 		return nil

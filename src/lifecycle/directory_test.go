@@ -101,7 +101,7 @@ func TestHandOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.HandOver(t.Context(), up.Subject.ID); err != nil {
+		if err := lifecycle.HandOver(t.Context(), e.Engine, up.Subject.ID); err != nil {
 			t.Fatal(err)
 		}
 		if op = e.end(t, op); op.State != nf.Succeeded {
@@ -111,7 +111,7 @@ func TestHandOver(t *testing.T) {
 		if err != nil || in.AAIInForce().Writer != nf.AAIAdapter || in.Revision != 2 {
 			t.Errorf("a revision that is older than the subscription must not change the writer: %+v, %v", in.AAIInForce(), err)
 		}
-		if err := e.HandOver(t.Context(), "unknown"); nf.KindOf(err) != nf.NotFound {
+		if err := lifecycle.HandOver(t.Context(), e.Engine, "unknown"); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("an unknown instance: %v", err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/aaisource"
+	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -30,7 +31,7 @@ func (s *service) admitSubscription(ctx context.Context, sub nf.Subscription) er
 	if err != nil {
 		return err
 	}
-	if err := s.engine.HandOver(ctx, alias.Engine); err != nil {
+	if err := lifecycle.HandOver(ctx, s.engine, alias.Engine); err != nil {
 		return err
 	}
 	if s.inventory != nil {
