@@ -42,6 +42,8 @@ var floors = map[string]floor{
 	"peer":      {[]string{"nf", "reload"}, "servers of the operator are reached in one way, whatever they serve"},
 	"outbound":  {[]string{"nf"}, "the targets of calls that users request are checked in one place, for every protocol"},
 
+	"csar": {[]string{"nf", "syntax"}, "what a CSAR says about itself depends on no archive, no store and no cluster"},
+
 	"store":   {[]string{"nf", "delay"}, "records are kept without knowing what they are for"},
 	"render":  {[]string{"nf"}, "what a package means depends on no store, no cluster and no request"},
 	"cluster": {[]string{"nf", "outbound", "breaker", "cluster/schema", "delay", "readiness"}, "a cluster is changed as told, whatever for: the engine declares what it needs of it"},
@@ -103,6 +105,7 @@ var floors = map[string]floor{
 	"northbound/tacker": {[]string{"nf", "northbound"}, "VIMs are another view of regions: what Tacker calls them stays here"},
 	"northbound/onap":   {[]string{"nf", "northbound", "bundle", "syntax", "delay"}, "ONAP's nouns are ONAP's API's alone"},
 
+	"csar/csartest":                 {nil, "one set of CSARs, for all tests"},
 	"access/accesstest":             {[]string{"nf"}, "permissions are tested once, for every API"},
 	"operation/operationtest":       {[]string{"nf", "store", "operation"}, "one table of deaths, for the operations of every kind"},
 	"store/storetest":               {[]string{"nf", "store"}, "one suite for every store"},
@@ -174,7 +177,7 @@ var outside = map[string]struct {
 	"github.com/Masterminds/sprig/v3":          {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/BurntSushi/toml":               {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"render/helm"}, "a chart may say what its values are to be like"},
-	"go.yaml.in/yaml/v3":                       {[]string{"render", "access", "chartsource", "declared", "readiness", "cmd"}, "YAML with lines and columns, for what people write"},
+	"go.yaml.in/yaml/v3":                       {[]string{"render", "csar", "access", "chartsource", "declared", "readiness", "cmd"}, "YAML with lines and columns, for what people write"},
 	"sigs.k8s.io/json":                         {[]string{"store/backup"}, "JSON without unknown, repeated or trailing data, as the API server reads it"},
 	"sigs.k8s.io/yaml":                         {[]string{"cmd", "declared", "bundle", "northbound/onap", "render/helm", "render/rendertest"}, "YAML as Kubernetes and Helm read and print it"},
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},
