@@ -153,11 +153,17 @@ func Lint(ctx context.Context, archive io.ReaderAt, size int64, limits render.Li
 	if err != nil {
 		return nf.Package{}, fmt.Errorf("cannot use the package: %w", err)
 	}
+	if v, ok := renderers[kind].(render.Verifier); ok {
+		if err := verify(ctx, v, files, io.NewSectionReader(archive, 0, size), limits); err != nil {
+			return nf.Package{}, fmt.Errorf("cannot use the package: %w", err)
+		}
+	}
 	return nf.Package{
 		Name: summary.Name, Version: summary.Version, Description: summary.Description,
 		Kind: kind, Size: size, MediaType: mediaType,
 		Files:     slices.Sorted(maps.Keys(files)),
 		Variables: summary.Variables, Namespaces: summary.Namespaces, Warnings: summary.Warnings,
+		VNFD: summary.VNFD,
 	}, nil
 }
 

@@ -26,6 +26,7 @@ type Package struct {
 	Variables   []Variable     `json:"variables,omitempty"`
 	Namespaces  []string       `json:"namespaces,omitempty"` // that it opens, in addition to the instance's own
 	Warnings    []string       `json:"warnings,omitempty"`
+	VNFD        *VNFD          `json:"vnfd,omitempty"`     // of a CSAR; nil: it has none
 	Disabled    bool           `json:"disabled,omitempty"` // nothing new is deployed from it
 	Removing    string         `json:"removing,omitempty"` // the running attempt to remove it
 	Project     string         `json:"project,omitempty"`  // the tenant; empty: DefaultProject

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"io"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -44,6 +45,17 @@ type Adopter interface {
 	Released(ctx context.Context, in Input) (Output, nf.Inputs, nf.AdoptionSelector, error)
 }
 
+// Verifier is a Renderer of packages that declare digests of their files.
+type Verifier interface {
+	Renderer
+
+	// Verify compares the files that Open has passed by with their digests. Check
+	// compares the others. It reads each file with open, as a stream. It returns
+	// nf.Invalid with the name of each file that differs, and an error of open
+	// unchanged.
+	Verify(ctx context.Context, files Files, open func(name string) (io.ReadCloser, error)) error
+}
+
 // Files is the content of a package: clean slash-separated path → bytes. A file
 // that Open has passed by has nil: it exists, and is too large to be read.
 type Files map[string][]byte
@@ -71,6 +83,7 @@ type Summary struct {
 	Variables   []nf.Variable
 	Namespaces  []string // in which its objects may be in addition to the instance's; valid according to nf.CheckNamespaces
 	Warnings    []string // problems that are not errors, such as files that no entry names
+	VNFD        *nf.VNFD // of a CSAR; nil: it has none
 }
 
 // Input is the input of one rendering.

@@ -12,14 +12,9 @@ import (
 )
 
 func (u *unpacker) zip(archive io.ReaderAt, size int64) error {
-	d := &directory{archive: archive, most: u.limits.Entries, left: endSize + maxNames + int64(u.limits.Entries)*recordSize}
-	r, err := zip.NewReader(d, size)
-	d.read = true
-	switch {
-	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
-		return broken("", err)
-	case len(r.File) > u.limits.Entries:
-		return tooMany(u.limits.Entries)
+	r, err := readZip(archive, size, u.limits)
+	if err != nil {
+		return err
 	}
 	if err := checkOverlap(r.File); err != nil {
 		return err
@@ -35,6 +30,20 @@ func (u *unpacker) zip(archive io.ReaderAt, size int64) error {
 		}
 	}
 	return nil
+}
+
+// readZip reads the directory of a zip within its limits.
+func readZip(archive io.ReaderAt, size int64, l Limits) (*zip.Reader, error) {
+	d := &directory{archive: archive, most: l.Entries, left: endSize + maxNames + int64(l.Entries)*recordSize}
+	r, err := zip.NewReader(d, size)
+	d.read = true
+	switch {
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
+		return nil, broken("", err)
+	case len(r.File) > l.Entries:
+		return nil, tooMany(l.Entries)
+	}
+	return r, nil
 }
 
 // The bytes of a zip's directory, in addition to the names.

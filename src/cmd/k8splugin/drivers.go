@@ -11,6 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/render/csar"
 	"github.com/multicloud-k8s/k8splugin/src/render/helm"
 	"github.com/multicloud-k8s/k8splugin/src/render/manifest"
 	"github.com/multicloud-k8s/k8splugin/src/site"
@@ -55,9 +56,11 @@ func siteDrivers(cfg Config, log *slog.Logger) (map[nf.SiteDriver]site.Runner, e
 // renderers, which do not share limits with those of another call. Manifests do
 // not wait for charts, which may take 30 seconds.
 func renderers() map[string]render.Renderer {
+	charts, manifests := helm.New(helm.Config{Gate: render.NewGate(render.GateConfig{})}), manifest.New(render.NewGate(render.GateConfig{}))
 	return map[string]render.Renderer{
-		"helm":     helm.New(helm.Config{Gate: render.NewGate(render.GateConfig{})}),
-		"manifest": manifest.New(render.NewGate(render.GateConfig{})),
+		"csar":     csar.New(csar.Config{Manifests: manifests, Charts: charts}),
+		"helm":     charts,
+		"manifest": manifests,
 	}
 }
 
