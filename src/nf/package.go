@@ -26,11 +26,12 @@ type Package struct {
 	Variables   []Variable     `json:"variables,omitempty"`
 	Namespaces  []string       `json:"namespaces,omitempty"` // that it opens, in addition to the instance's own
 	Warnings    []string       `json:"warnings,omitempty"`
-	VNFD        *VNFD          `json:"vnfd,omitempty"`     // of a CSAR; nil: it has none
-	Disabled    bool           `json:"disabled,omitempty"` // nothing new is deployed from it
-	Removing    string         `json:"removing,omitempty"` // the running attempt to remove it
-	Project     string         `json:"project,omitempty"`  // the tenant; empty: DefaultProject
-	Request     RequestKey     `json:"request,omitzero"`   // the client's key for the creation
+	VNFD        *VNFD          `json:"vnfd,omitempty"`       // of a CSAR; nil: it has none
+	Onboarding  *Onboarding    `json:"onboarding,omitempty"` // the content that is being received and checked; nil: none
+	Disabled    bool           `json:"disabled,omitempty"`   // nothing new is deployed from it
+	Removing    string         `json:"removing,omitempty"`   // the running attempt to remove it
+	Project     string         `json:"project,omitempty"`    // the tenant; empty: DefaultProject
+	Request     RequestKey     `json:"request,omitzero"`     // the client's key for the creation
 	Created     time.Time      `json:"created"`
 	Updated     time.Time      `json:"updated"`
 }
@@ -43,13 +44,32 @@ func (p Package) State() PackageState {
 	return PackageOnboarded
 }
 
+// StateAt returns State or, while the first content is being received and checked,
+// PackageUploading or PackageProcessing.
+func (p Package) StateAt(now time.Time) PackageState {
+	if state := p.State(); state != PackageCreated || p.Onboarding == nil || !now.Before(p.Onboarding.Until) {
+		return state
+	}
+	return p.Onboarding.State
+}
+
+// Onboarding is an attempt to give a package its first content. It ends with its
+// process, or when it is not renewed in time.
+type Onboarding struct {
+	Attempt string       `json:"attempt"` // its id
+	State   PackageState `json:"state"`   // PackageUploading or PackageProcessing
+	Until   time.Time    `json:"until"`   // then it has ended
+}
+
 // PackageState says whether a package has content.
 type PackageState string
 
 // The states of a package.
 const (
-	PackageCreated   PackageState = "created"   // it has no content yet, so it cannot be used
-	PackageOnboarded PackageState = "onboarded" // its content was checked and stored
+	PackageCreated    PackageState = "created"    // it has no content yet, so it cannot be used
+	PackageUploading  PackageState = "uploading"  // its content is being received
+	PackageProcessing PackageState = "processing" // its content is being checked
+	PackageOnboarded  PackageState = "onboarded"  // its content was checked and stored
 )
 
 // MaxUserData limits the user data of a package: bytes of its JSON form.
