@@ -31,7 +31,7 @@ func (s *Source) fromRepository(ctx context.Context, want wanted, into *receiver
 		if at, err = entry.at(want.url); err != nil {
 			return fetched{}, err
 		}
-	} else if !strings.HasSuffix(at.Path, ".tgz") && !strings.HasSuffix(at.Path, ".tar.gz") {
+	} else if !want.Archive && !strings.HasSuffix(at.Path, ".tgz") && !strings.HasSuffix(at.Path, ".tar.gz") {
 		return fetched{}, nf.Violations{{Field: "chart.name", Message: "is missing: the URL is that of a repository, which can contain many charts"}}
 	}
 	if err := s.get(ctx, want, at, s.cfg.Limit, into.receive); err != nil {

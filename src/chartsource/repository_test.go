@@ -97,6 +97,8 @@ func TestFetchFromRepository(t *testing.T) {
 		"NoChart":     {"no such chart", "/charts", chartsource.ChartRef{Name: "app"}, bad(nf.NotFound, "", "")},
 		"NoVersions":  {"a chart without versions", "/charts", chartsource.ChartRef{Name: "none"}, bad(nf.NotFound, "", "")},
 		"NoName":      {"which chart?", "/charts", chartsource.ChartRef{}, bad(nf.Invalid, "", "chart.name")},
+		"Archive":     {"an archive of any name", "/files/web.csar", chartsource.ChartRef{Archive: true}, good("", "/files/web.csar")},
+		"ArchiveOf":   {"which is not in a repository", "/charts", chartsource.ChartRef{Archive: true, Name: "web"}, bad(nf.Invalid, "", "chart.url")},
 		"NoIndex":     {"no repository", "/nothing", chartsource.ChartRef{Name: "web"}, bad(nf.NotFound, "", "")},
 		"TextIndex":   {"an index that is none", "/text", chartsource.ChartRef{Name: "web"}, bad(nf.Invalid, "", "")},
 		"EmptyIndex":  {"nor is nothing", "/empty", chartsource.ChartRef{Name: "web"}, bad(nf.Invalid, "", "")},
@@ -112,7 +114,7 @@ func TestFetchFromRepository(t *testing.T) {
 			t.Parallel()
 			site := pages{
 				"/charts/index.yaml": index("https://charts.example.com/web.tgz"), "/charts/web-1.2.0.tgz": archive, "/charts/files/web-1.10.0.tgz": archive,
-				"/elsewhere/web.tgz": archive, "/text/index.yaml": "{", "/empty/index.yaml": "", "/down/index.yaml": "status 503", "/loop/index.yaml": "-> /loop/index.yaml",
+				"/elsewhere/web.tgz": archive, "/files/web.csar": archive, "/text/index.yaml": "{", "/empty/index.yaml": "", "/down/index.yaml": "status 503", "/loop/index.yaml": "-> /loop/index.yaml",
 				"/private/index.yaml": index(""), "/private/web-1.2.0.tgz": archive, "/charts/large.tgz": strings.Repeat("x", 2000),
 			}
 			u, roots := serve(t, site)

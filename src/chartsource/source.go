@@ -50,6 +50,9 @@ type ChartRef struct {
 	// Digest is the required SHA-256 of the archive or, in a registry, of its
 	// manifest: 64 hexadecimal digits, with or without the prefix "sha256:".
 	Digest string
+	// Archive says that the URL is that of an archive, whatever its name. It must not
+	// begin with oci://, and there is no Name.
+	Archive bool
 
 	Username string
 	Password nf.Secret // a token if there is no Username
@@ -194,6 +197,8 @@ func (r ChartRef) parse() (wanted, error) {
 		return wanted{}, wrong("url", "is not a URL such as oci://host/charts/name or https://host/charts")
 	case u.Scheme != "oci" && u.Scheme != "https" && u.Scheme != "http":
 		return wanted{}, wrong("url", "must begin with oci://, https:// or http://")
+	case r.Archive && (u.Scheme == "oci" || r.Name != ""):
+		return wanted{}, wrong("url", "must be that of an archive, and begin with https:// or http://")
 	case u.User != nil:
 		return wanted{}, wrong("url", "contains a user or password; use the fields username and password")
 	case u.Fragment != "" || u.Scheme == "oci" && u.RawQuery != "":
