@@ -65,7 +65,7 @@ func (a *authMiddleware) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		if route := mux.CurrentRoute(r); route != nil {
-			c.route, _ = route.GetPathTemplate() // on error the route has no template
+			c.route, _ = Template(route) // on error the route has no template
 			a.routed(r, c.route)
 		}
 		ctx, trail := nf.WithTrail(r.Context())

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -71,6 +72,16 @@ func acceptAlso(schemas openapi3.Schemas) error {
 		}
 	}
 	return nil
+}
+
+// pattern matches the pattern of a variable in the router's template of a path.
+var pattern = regexp.MustCompile(`:[^{}]*}`)
+
+// Template returns the template of a route's path, as swagger.yaml has it: without the
+// patterns of variables.
+func Template(r *mux.Route) (string, error) {
+	template, err := r.GetPathTemplate()
+	return pattern.ReplaceAllString(template, "}"), err
 }
 
 // route returns the contract's route for a path template and method, or nil.

@@ -22,7 +22,7 @@ func Routes(swagger []byte, apis ...API) ([]string, error) {
 	}
 	var out []string
 	err = router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
-		template, err := route.GetPathTemplate()
+		template, err := Template(route)
 		if err != nil {
 			return fmt.Errorf("a route has no path: %w", err)
 		}

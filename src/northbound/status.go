@@ -52,3 +52,6 @@ func (e *protocolError) kind() nf.Kind {
 }
 
 func refusal(status int, detail string) error { return &protocolError{status: status, detail: detail} }
+
+// Refusal returns an error with a status that no kind has.
+func Refusal(status int, detail string) error { return refusal(status, detail) }

@@ -17,6 +17,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -65,6 +66,25 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// find returns the route of a request. If the extension x-many-segments allows it, the
+// last variable of the path is all segments that are left.
+func (c *checked) find(r *http.Request) (*routers.Route, map[string]string, error) {
+	route, params, err := c.router.FindRoute(r)
+	path := r.URL.EscapedPath()
+	for at := strings.LastIndex(path, "/"); err != nil && at > 0; at = strings.LastIndex(path[:at], "/") {
+		path = path[:at] + "%2F" + path[at+1:]
+		joined := r.Clone(r.Context())
+		if joined.URL.Path, err = url.PathUnescape(path); err != nil {
+			break
+		}
+		joined.URL.RawPath = path
+		if route, params, err = c.router.FindRoute(joined); err == nil && route.Operation.Extensions["x-many-segments"] != true {
+			return c.router.FindRoute(r)
+		}
+	}
+	return route, params, err
+}
+
 func (c *checked) check(r *http.Request, res *http.Response) error {
 	head := r.Method == http.MethodHead
 	if head { // described by GET, except for the body
@@ -76,7 +96,7 @@ func (c *checked) check(r *http.Request, res *http.Response) error {
 		r = r.Clone(r.Context())
 		r.URL.Path, r.URL.RawPath = path, ""
 	}
-	route, params, err := c.router.FindRoute(r)
+	route, params, err := c.find(r)
 	switch {
 	case err == nil:
 	case head:
