@@ -32,7 +32,9 @@ import (
 type newAPI func(s *service, cfg Config, db *secureStore, obs observability, guarded *access.Guarded) (northbound.API, error)
 
 // apis returns the HTTP APIs.
-func apis() []newAPI { return []newAPI{(*service).nativeAPI, (*service).onapAPI, (*service).tackerAPI} }
+func apis() []newAPI {
+	return []newAPI{(*service).nativeAPI, (*service).onapAPI, (*service).tackerAPI, (*service).vnfPackagesAPI}
+}
 
 // siteDrivers returns the tools that build sites. Without a playbook collection,
 // only scripts build them.

@@ -17,9 +17,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/tacker"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfpkgm"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -135,7 +137,7 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 	})).text(w.t, "volume_id")
 	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: map[string]string{
 		"project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
-		"vim_id": nf.Region{ID: region}.VIMID(), "number": "1", "amendment": "more", "notification_id": w.die(id, w.subscribed(id), 1), "site_id": region + "-site", "site_operation": siteOperation,
+		"vim_id": nf.Region{ID: region}.VIMID(), "number": "1", "amendment": "more", "artifact_path": "cm.yaml", "notification_id": w.die(id, w.subscribed(id), 1), "site_id": region + "-site", "site_operation": siteOperation,
 	}}
 }
 
@@ -189,8 +191,8 @@ func TestEveryRouteAsksWhoMay(t *testing.T) {
 	t.Parallel()
 	w := newAccessWorld(t)
 	table, tried := routeAccess(), 0
-	for api, routes := range map[string][]string{"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{}), "tacker": routesOf(t, &tacker.API{})} {
-		objects := map[string][]accessObject{"native": w.native, "onap": w.onap, "tacker": w.native}[api]
+	for api, routes := range map[string][]string{"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{}), "tacker": routesOf(t, &tacker.API{}), "etsi": routesOf(t, &vnfpkgm.API{})} {
+		objects := map[string][]accessObject{"native": w.native, "onap": w.onap, "tacker": w.native, "etsi": w.native}[api]
 		for _, route := range routes {
 			rules, known := table[route]
 			if !known {
@@ -226,7 +228,7 @@ func routesOf(t *testing.T, api interface{ Routes(r *mux.Router) }) []string {
 	api.Routes(router)
 	var out []string
 	err := router.Walk(func(r *mux.Route, _ *mux.Router, _ []*mux.Route) error {
-		path, err := r.GetPathTemplate()
+		path, err := northbound.Template(r)
 		if err != nil {
 			return err
 		}

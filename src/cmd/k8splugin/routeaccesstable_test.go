@@ -228,6 +228,7 @@ func routeAccess() map[string][]routeRule {
 	}
 	maps.Copy(out, onapRouteAccess())
 	maps.Copy(out, tackerRouteAccess())
+	maps.Copy(out, etsiRouteAccess())
 	return out
 }
 
@@ -341,5 +342,25 @@ func onapRouteAccess() map[string][]routeRule {
 		"GET " + vnf + "/status/subscription/{subscription}":    instance("", ""),
 		"PUT " + vnf + "/status/subscription/{subscription}":    change(`{"callback-url": "http://203.0.113.2/"}`),
 		"DELETE " + vnf + "/status/subscription/{subscription}": change(""),
+	}
+}
+
+// etsiRouteAccess is the same of ETSI's routes. The packages of the test are not CSARs,
+// which only those who may see them are told.
+func etsiRouteAccess() map[string][]routeRule {
+	pkg := func(need nf.Permission, body string) []routeRule {
+		return []routeRule{{of: accesstest.Package, see: nf.ReadPackage, need: need, body: body}}
+	}
+	const all, one = "/vnfpkgm/v1/vnf_packages", "/vnfpkgm/v1/vnf_packages/{csar_id}"
+	upload := pkg(nf.WritePackage, "")
+	upload[0].archive = true
+	return map[string][]routeRule{
+		"POST " + all: {{of: accesstest.Package, need: nf.WritePackage, query: "?project={project}", body: `{"userDefinedData": {"a": "b"}}`}},
+		"GET " + all:  {{list: true}},
+		"GET " + one:  pkg("", ""), "PATCH " + one: pkg(nf.WritePackage, `{"operationalState": "DISABLED"}`), "DELETE " + one: pkg(nf.WritePackage, ""),
+		"PUT " + one + "/package_content": upload, "GET " + one + "/package_content": pkg("", ""),
+		"POST " + one + "/package_content/upload_from_uri": pkg(nf.WritePackage, `{"addressInformation": "https://files.example.com/a.csar"}`),
+		"GET " + one + "/vnfd":                             pkg("", ""),
+		"GET " + one + "/artifacts/{artifact_path}":        pkg("", ""),
 	}
 }
