@@ -151,6 +151,7 @@ var outside = map[string]struct {
 }{
 	repository + "/api/client":                 {[]string{"cmd/k8splugin/cli"}, "the command line sends the requests that the contract describes"},
 	repository:                                 {[]string{"cmd/k8splugin"}, "main hands out the contract, swagger.yaml, that the root package carries"},
+	"github.com/smallstep/pkcs7":               {[]string{"csar"}, "signatures of CSARs are verified in one place"},
 	"k8s.io/apiextensions-apiserver":           {[]string{"cluster/schema"}, "custom resources are checked as the API server checks them, with its library"},
 	"k8s.io/apiserver":                         {[]string{"cluster/schema"}, "the rules of custom resources are evaluated in one place"},
 	"github.com/google/cel-go":                 {[]string{"readiness"}, "readiness rules are expressions of CEL, and evaluated in one place"},

@@ -24,9 +24,12 @@ const (
 type CSAR struct {
 	VNFD nf.VNFD
 
-	// Signed is the part of the manifest that its signature is about; Signature and
-	// Certificate are in PEM or DER. All are nil without a signature.
-	Signed, Signature, Certificate []byte
+	// Signed is the part of the manifest that its Signature, in PEM, is about. Both are
+	// nil without a signature.
+	Signed, Signature []byte
+	// Certificate is the file of the certificate, in PEM; nil: there is none.
+	Certificate     []byte
+	CertificateFile string // its path
 
 	Warnings []string
 }

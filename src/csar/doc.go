@@ -3,7 +3,8 @@
 //
 // Read finds the descriptor and the list of artifacts: by TOSCA-Metadata/TOSCA.meta, or
 // by the only descriptor at the top. If there is a manifest, its list replaces the one
-// of TOSCA.meta. Verify compares files with the hashes that the lists declare.
+// of TOSCA.meta. Verify compares files with the hashes that the lists declare, and
+// VerifySignature verifies the signature (CMS) of the manifest.
 //
 // Guarantees: every error names the file, and the line where there is one. A file is
 // read only if it is a part of the structure, and is not larger than its limit. Names of
@@ -11,5 +12,5 @@
 //
 // The package does not open archives, does not follow URLs, and does not run or
 // interpret anything: it has no types, functions or policies of TOSCA. It does not know
-// which artifacts a cluster can use.
+// which artifacts a cluster can use, and which authorities are trusted.
 package csar

@@ -79,7 +79,7 @@ func (r *reader) manifest(name, certificate string) {
 		}
 		r.out.Signed, r.out.Signature = body, content[at:at+end+len(endCMS)]
 	}
-	if certificate != "" {
+	if r.out.CertificateFile = certificate; certificate != "" {
 		if r.out.Certificate, ok = r.content(certificate, maxStructure); !ok {
 			return
 		}

@@ -2,6 +2,7 @@ package csar
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"maps"
@@ -23,6 +24,7 @@ const (
 type Config struct {
 	Manifests render.Renderer // of packages with a metadata.yaml
 	Charts    render.Renderer
+	Roots     *x509.CertPool // one of which must have certified the signer of a CSAR; nil: signatures are optional
 }
 
 // Renderer is the render.Renderer of CSARs.
@@ -47,7 +49,8 @@ func (Renderer) Fit(files render.Files) render.Fit {
 	return render.NoFit
 }
 
-// Check reads the structure of a CSAR and compares the files with their hashes. Faults
+// Check reads the structure of a CSAR, compares the files with their hashes, and verifies
+// the signature of the manifest. Faults
 // of its manifests and charts are warnings: a CSAR may have alternatives, of which an
 // instance uses some. It returns nf.TooManyRequests if too many packages are being read
 // or rendered.
@@ -57,6 +60,9 @@ func (r Renderer) Check(ctx context.Context, files render.Files) (render.Summary
 		return render.Summary{}, err
 	}
 	if err := c.Verify(ctx, files, nil); err != nil {
+		return render.Summary{}, err
+	}
+	if err := c.VerifySignature(files, r.cfg.Roots); err != nil {
 		return render.Summary{}, err
 	}
 	out := render.Summary{Name: c.VNFD.Product, Version: c.VNFD.Version, VNFD: &c.VNFD, Warnings: c.Warnings}

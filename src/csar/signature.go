@@ -1,0 +1,108 @@
+package csar
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/pem"
+	"slices"
+
+	"github.com/smallstep/pkcs7"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// digests are the algorithms that a signature may have: those of the SHA-2 family.
+var digests = []asn1.ObjectIdentifier{pkcs7.OIDDigestAlgorithmSHA256, pkcs7.OIDDigestAlgorithmSHA384, pkcs7.OIDDigestAlgorithmSHA512}
+
+// VerifySignature verifies the signature of the manifest, if there is one, with the
+// certificate in it or in the CSAR, and sets VNFD.Signed. All files must then be listed
+// with a hash, except TOSCA.meta, the manifest and the certificate: a file without a hash
+// is not signed. With roots, there must be a signature, and one of them must have
+// certified its signer; otherwise any certificate is accepted. It returns nf.Invalid, and
+// names the file.
+func (c *CSAR) VerifySignature(files map[string][]byte, roots *x509.CertPool) error {
+	refuse := func(file, message string) error {
+		return nf.E(nf.Invalid, "verify", "the CSAR", nf.Violations{{File: file, Message: message}})
+	}
+	switch {
+	case c.Signature != nil:
+	case roots == nil:
+		return nil
+	case c.VNFD.Manifest == "":
+		return refuse(MetaFile, "names no manifest, so that the CSAR is not signed")
+	default:
+		return refuse(c.VNFD.Manifest, "is not signed")
+	}
+	block, _ := pem.Decode(c.Signature)
+	if block == nil || block.Type != "CMS" {
+		return refuse(c.VNFD.Manifest, "its signature is not CMS in PEM")
+	}
+	message, err := pkcs7.Parse(block.Bytes)
+	if err != nil || len(message.Signers) == 0 {
+		return refuse(c.VNFD.Manifest, "its signature is not signed data of CMS")
+	}
+	for _, signer := range message.Signers {
+		if !slices.ContainsFunc(digests, signer.DigestAlgorithm.Algorithm.Equal) {
+			return refuse(c.VNFD.Manifest, "its signature must have a digest of SHA-256, SHA-384 or SHA-512")
+		}
+	}
+	message.Certificates = append(message.Certificates, certificates(c.Certificate)...)
+	if !signs(message, c.Signed, nil) {
+		return refuse(c.VNFD.Manifest, "its signature is not that of its text and of the certificate in the CSAR")
+	}
+	if roots != nil && !signs(message, c.Signed, roots) {
+		return refuse(c.VNFD.Manifest, "the certificate of its signature is not valid, or not of an authority that the operator has configured")
+	}
+	if name := c.unsigned(files); name != "" {
+		return refuse(name, "is not in the list of "+c.VNFD.Manifest+" with a hash, so that its signature does not include the file")
+	}
+	c.VNFD.Signed = true
+	return nil
+}
+
+// signs reports whether a message is the signature of a text, by a signer that one of the
+// roots has certified; nil: by any signer. Programs sign the text as
+// it is, or with the line ends of mails.
+func signs(message *pkcs7.PKCS7, text []byte, roots *x509.CertPool) bool {
+	attached := message.Content
+	defer func() { message.Content = attached }()
+	mail := bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+	for _, form := range [...][]byte{text, mail} {
+		if len(attached) > 0 && !bytes.Equal(attached, form) {
+			continue
+		}
+		if message.Content = form; message.VerifyWithChain(roots) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// certificates returns the certificates of a file in PEM. It leaves out what is none.
+func certificates(file []byte) []*x509.Certificate {
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(file); block != nil; block, rest = pem.Decode(rest) {
+		if found, err := x509.ParseCertificate(block.Bytes); err == nil {
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
+// unsigned returns the first file that the signature does not include, or "".
+func (c *CSAR) unsigned(files map[string][]byte) string {
+	signed := map[string]bool{MetaFile: true, c.VNFD.Manifest: true, c.CertificateFile: true}
+	for _, a := range c.VNFD.Artifacts {
+		if a.Hash != "" {
+			signed[a.Path] = true
+		}
+	}
+	first := ""
+	for name := range files {
+		if !signed[name] && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return first
+}
