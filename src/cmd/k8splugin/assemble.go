@@ -32,7 +32,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
-	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -84,14 +83,8 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err = s.openPool(cfg, obs); err != nil {
 		return nil, err
 	}
-	limits := render.DefaultLimits().For(cfg.MaxPackage)
 	apart := cfg.AccessFile != ""
-	s.memory = budget.New(2 * limits.Memory) // a package is composed of the files of two archives
-	kinds := renderers()                     // once: all users share the rendering limits
-	s.catalog, err = catalog.New(catalog.Config{
-		KV: db.kv, Renderers: kinds, Limits: limits, Memory: s.memory, Parse: cluster.Parse,
-		Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID,
-	})
+	kinds, err := s.openCatalog(cfg, db)
 	if err != nil {
 		return nil, err
 	}

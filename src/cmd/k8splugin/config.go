@@ -63,7 +63,9 @@ type Config struct {
 	ChartSources  string `koanf:"allowed-chart-hosts"`
 
 	ChartSourcesPlain string `koanf:"plain-http-chart-hosts"`
-	ReadinessRules    string `koanf:"readiness-rules"`
+	// CSARAuthorities is a file with the certificates of the authorities that sign CSARs.
+	CSARAuthorities string `koanf:"csar-ca-file"`
+	ReadinessRules  string `koanf:"readiness-rules"`
 
 	Kud          string `koanf:"kud-dir"`
 	KudArtifacts string `koanf:"kud-artifacts"`
@@ -121,6 +123,7 @@ func apiFlags(flags *pflag.FlagSet) {
 	flags.String("allowed-callbacks", "", "comma-separated hosts, addresses and networks that notifications may be sent to although they are loopback or link-local")
 	flags.String("allowed-region-hosts", "", "comma-separated hosts, addresses and networks that cloud regions may have although they are link-local or loopback; loopback is always allowed if the service itself listens on loopback only")
 	flags.String("plain-http-chart-hosts", "", "comma-separated chart sources that are accessed without TLS")
+	flags.String("csar-ca-file", "", "CA certificates of the authorities that sign CSARs; a CSAR that none of them has signed is rejected (default: signatures are optional)")
 	flags.String("readiness-rules", "", "YAML file with rules that determine when custom resources are ready, in addition to the shipped ones")
 	flags.String("kud-dir", "", "folder of the Ansible collection that builds sites; if empty, only scripts build sites")
 	flags.String("kud-artifacts", "", "folder or URL of the files that sites are built from, unless a site names its own URL")
@@ -198,7 +201,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 		"encryption-key-file": &c.KeyFile, "access-file": &c.AccessFile, "tls-cert": &c.TLSCert, "tls-key": &c.TLSKey, "tls-client-ca": &c.TLSClientCA,
 		"allowed-hosts": &c.Hosts, "audit-file": &c.AuditFile, "otlp-endpoint": &c.OTLPEndpoint,
 		"onap-errors": &c.ONAPErrors, "allowed-callbacks": &c.CallbackAllow, "allowed-region-hosts": &c.RegionAllow, "allowed-chart-hosts": &c.ChartSources,
-		"plain-http-chart-hosts": &c.ChartSourcesPlain, "readiness-rules": &c.ReadinessRules, "kud-dir": &c.Kud, "kud-artifacts": &c.KudArtifacts,
+		"plain-http-chart-hosts": &c.ChartSourcesPlain, "csar-ca-file": &c.CSARAuthorities, "readiness-rules": &c.ReadinessRules, "kud-dir": &c.Kud, "kud-artifacts": &c.KudArtifacts,
 	} {
 		*into, _ = flags.GetString(name)
 	}
@@ -366,7 +369,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("tls-cert", c.TLSCert), slog.String("tls-client-ca", c.TLSClientCA), slog.String("allowed-hosts", c.Hosts),
 		slog.Any("istio", &c.Istio), slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics), slog.String("audit-file", c.AuditFile), slog.String("audit-retention", c.AuditRetention.String()),
 		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
-		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
+		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("csar-ca-file", c.CSARAuthorities), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
 		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC),
 	)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -56,11 +57,11 @@ func siteDrivers(cfg Config, log *slog.Logger) (map[nf.SiteDriver]site.Runner, e
 
 // renderers returns the supported kinds of packages. Each call returns new
 // renderers, which do not share limits with those of another call. Manifests do
-// not wait for charts, which may take 30 seconds.
-func renderers() map[string]render.Renderer {
+// not wait for charts, which may take 30 seconds. If roots is not nil, CSARs must be signed.
+func renderers(roots *x509.CertPool) map[string]render.Renderer {
 	charts, manifests := helm.New(helm.Config{Gate: render.NewGate(render.GateConfig{})}), manifest.New(render.NewGate(render.GateConfig{}))
 	return map[string]render.Renderer{
-		"csar":     csar.New(csar.Config{Manifests: manifests, Charts: charts}),
+		"csar":     csar.New(csar.Config{Manifests: manifests, Charts: charts, Roots: roots}),
 		"helm":     charts,
 		"manifest": manifests,
 	}

@@ -106,6 +106,6 @@ func (p process) command() *cobra.Command {
 // lint checks a package as an upload to a server of this version does. It accepts
 // any size, because servers have different limits.
 func lint(archive []byte) (string, []string, error) {
-	p, err := catalog.Lint(context.Background(), bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits().For(largestPackage), renderers())
+	p, err := catalog.Lint(context.Background(), bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits().For(largestPackage), renderers(nil))
 	return p.Name, p.Warnings, err
 }

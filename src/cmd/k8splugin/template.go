@@ -23,7 +23,7 @@ const (
 // false, they are masked.
 func template(ctx context.Context, archive []byte, req nf.InstantiateRequest, secrets bool) (nf.Preview, error) {
 	limits := render.DefaultLimits().For(largestPackage)
-	pkg, err := catalog.Lint(ctx, bytes.NewReader(archive), int64(len(archive)), limits, renderers())
+	pkg, err := catalog.Lint(ctx, bytes.NewReader(archive), int64(len(archive)), limits, renderers(nil))
 	if err != nil {
 		return nf.Preview{}, err
 	}
@@ -31,7 +31,7 @@ func template(ctx context.Context, archive []byte, req nf.InstantiateRequest, se
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	out, err := renderers()[pkg.Kind].Render(ctx, in)
+	out, err := renderers(nil)[pkg.Kind].Render(ctx, in)
 	if err != nil {
 		return nf.Preview{}, fmt.Errorf("cannot render the package: %w", err)
 	}

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
+	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -47,4 +50,21 @@ func (c csars) fetch(ctx context.Context, from vnfpkgm.Source, into func(context
 		named[i] = v
 	}
 	return nf.E(nf.KindOf(err), "fetch", "the CSAR", named)
+}
+
+// csarAuthorities returns the certificates of the authorities that sign CSARs; nil: CSARs
+// need not be signed.
+func (c Config) csarAuthorities() (*x509.CertPool, error) {
+	if c.CSARAuthorities == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(c.CSARAuthorities)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the authorities of CSARs: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("cannot use the authorities of CSARs: %s has no certificate in PEM", c.CSARAuthorities)
+	}
+	return roots, nil
 }
