@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
@@ -23,7 +24,8 @@ type membership struct {
 }
 
 const (
-	joinPause  = time.Second      // between attempts to join again
+	mostJoins  = 5                // attempts of Join, while the store does not respond
+	joinPause  = time.Second      // between attempts to join
 	leavePause = 5 * time.Second  // limit for the last writes
 	scanPause  = 10 * time.Second // limit for one scan of the list of work
 	acceptTime = time.Minute      // limit for the writes that accept a request, if there are no other replicas
@@ -33,8 +35,21 @@ var errNoLease = errors.New("this replica has not joined yet")
 
 // Join makes this process one of the replicas that share the store. It must
 // return before the first request is accepted. Run must follow at once, because
-// only Run renews the lease.
+// only Run renews the lease. A write to a store that is slow, as after its own start, is
+// repeated a few times.
 func (w *Workers) Join(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		err := w.join(ctx)
+		if isSlow := nf.KindOf(err) == nf.Unreachable && nf.ReasonOf(err) == ""; !isSlow || attempt == mostJoins || ctx.Err() != nil {
+			return err
+		}
+		w.cfg.Logger.WarnContext(ctx, "failed to join the replicas; will retry", "error", err)
+		delay.For(ctx, joinPause, nil)
+	}
+}
+
+// join joins with a new id: an attempt that has failed may still take effect.
+func (w *Workers) join(ctx context.Context) error {
 	began := time.Now()
 	m, err := w.replicas.Join(ctx, w.cfg.NewID())
 	if err != nil {
@@ -81,7 +96,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t := w.currentMembership()
 		if t == nil {
-			if err := w.Join(ctx); err != nil && ctx.Err() == nil {
+			if err := w.join(ctx); err != nil && ctx.Err() == nil {
 				w.cfg.Logger.WarnContext(ctx, "failed to rejoin the replicas; will retry", "error", err)
 				delay.For(ctx, joinPause, nil)
 			}
