@@ -39,7 +39,7 @@ func (w stack) status() string {
 // Stack is a stack that SO has created.
 type Stack struct {
 	ID      string
-	Objects []string // "kind name" of each; nil: not known, because the response was lost
+	Objects []string // "kind name" of each
 	Listed  Listed   // set by UpdateInventory
 }
 
@@ -123,6 +123,11 @@ func (d *Driver) CreateStack(ctx context.Context, v VNF) (Stack, error) {
 		}
 		return made, failed
 	}
+	if made.Objects == nil { // the response to the request was lost
+		if made.Objects, err = s.objects(ctx, made.ID); err != nil {
+			return made, err
+		}
+	}
 	s.done("stack %s is complete, with %d objects", made.ID, len(made.Objects))
 	return made, s.activate(ctx, v, made.ID)
 }
@@ -153,6 +158,26 @@ func (s step) request(ctx context.Context, v VNF) (Stack, error) {
 		}
 	}
 	return r.created()
+}
+
+// objects returns the objects of a stack, as "kind name".
+func (s step) objects(ctx context.Context, id string) ([]string, error) {
+	r, err := s.send(ctx, s.d.cfg.Service, message{http.MethodGet, "/v1/instance/" + url.PathEscape(id), nil, acceptJSON()})
+	if err == nil {
+		err = r.want(http.StatusOK)
+	}
+	var in rbInstance
+	if err == nil {
+		err = r.read(&in)
+	}
+	var out []string
+	for _, o := range in.Resources {
+		out = append(out, o.GVK.Kind+" "+o.Name)
+	}
+	if err == nil && len(out) == 0 {
+		err = r.differs("it has no objects")
+	}
+	return out, err
 }
 
 // created reads the response to the creation of a stack, in which SO tolerates further
