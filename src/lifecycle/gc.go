@@ -112,10 +112,39 @@ func (s *sweep) addNames(ctx context.Context, found operation.StaleRecords) erro
 			continue
 		}
 		found["name "+n.key()+" of "+n.Instance] = func(ctx context.Context) error {
-			return s.records.releaseName(ctx, nf.Instance{ID: n.Instance, Name: n.Name, Region: n.Region, Namespace: n.Namespace})
+			in := nf.Instance{ID: n.Instance, Name: n.Name, Region: n.Region, Namespace: n.Namespace}
+			release, err := s.records.names.DeleteWhereOps(ctx, nameKey(in), heldBy(in))
+			if err != nil {
+				return err
+			}
+			return s.removeAbsent(ctx, n.Instance, release...)
 		}
 	}
 	return nil
+}
+
+// removeAbsent deletes records of an instance that did not exist. It deletes nothing if
+// it exists now: a repeated request, which creates the instance with the same id, can be
+// accepted while the search reads.
+func (s *sweep) removeAbsent(ctx context.Context, instance string, ops ...store.Op) error {
+	absent, err := s.records.instances.CheckOp(instance, store.Absent)
+	if err != nil {
+		return err
+	}
+	_, err = store.Write(ctx, s.kv, append([]store.Op{absent}, ops...))
+	if kind := nf.KindOf(err); kind == nf.Exists || kind == nf.Conflict {
+		return nil
+	}
+	return err
+}
+
+// dropHold drops a hold that its instance does not need.
+func (s *sweep) dropHold(ctx context.Context, h store.Hold, drop store.Op) error {
+	if id := h.Holder.Subject.ID; !s.known[id] {
+		return s.removeAbsent(ctx, id, drop)
+	}
+	_, err := store.Write(ctx, s.kv, []store.Op{drop})
+	return err
 }
 
 // addRevisions finds revisions of instances that do not exist, and those that a
@@ -141,7 +170,7 @@ func (s *sweep) addRevisions(ctx context.Context, found operation.StaleRecords) 
 // addHolds finds the holds of instances that do not exist, namespace uses without
 // a user, and removals of namespaces by such instances.
 func (s *sweep) addHolds(ctx context.Context, found operation.StaleRecords) error {
-	abandoned, held, err := store.AbandonedHolds(ctx, s.kv, nf.InstanceSubject, s.needs)
+	abandoned, held, err := store.AbandonedHolds(ctx, s.kv, nf.InstanceSubject, s.needs, s.dropHold)
 	if err != nil {
 		return err
 	}

@@ -69,10 +69,11 @@ func (s *records) reserveName(ctx context.Context, t target, operation string) (
 		return nil, nil
 	}
 	wanted := t.reservation(operation)
-	holder, err := s.names.Get(ctx, wanted.key())
+	holder, revision, err := s.names.GetRevision(ctx, wanted.key())
 	switch {
-	case err == nil && holder.Instance == t.id:
-		return nil, nil // a duplicate of the request took it, for the same instance
+	case err == nil && holder.Instance == t.id: // a duplicate of the request took it, for the same instance
+		check, err := s.names.CheckOp(wanted.key(), revision)
+		return []store.Op{check}, err
 	case err == nil:
 		return nil, cmp.Or(s.nameFree(ctx, t), nameBusy(t)) // it has just become free
 	case nf.KindOf(err) != nf.NotFound:

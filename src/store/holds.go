@@ -59,10 +59,10 @@ type Held map[string]bool
 
 // AbandonedHolds finds the holds, on the records of any table, of holders of a
 // kind that do not need them. Needed reports whether one does: its holder exists, and
-// uses the thing. It returns the holds by name, each with a function that drops it,
-// and the things that have a holder, for SharedTable.Abandoned: so all holds are read
-// once.
-func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, needed func(Hold) bool) (map[string]func(context.Context) error, Held, error) {
+// uses the thing. It returns the holds by name, each with a function that carries out
+// the op that drops it, by drop, and the things that have a holder, for
+// SharedTable.Abandoned: so all holds are read once.
+func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, needed func(Hold) bool, drop func(context.Context, Hold, Op) error) (map[string]func(context.Context) error, Held, error) {
 	found, held, holds := map[string]func(context.Context) error{}, Held{}, allHolds(kv)
 	for hold, err := range holds.All(ctx, "") {
 		if err != nil {
@@ -71,7 +71,11 @@ func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, needed func
 		held[hold.thing()] = true
 		if hold.Holder.Subject.Kind == kind && !needed(hold) {
 			found["hold "+hold.id()] = func(ctx context.Context) error {
-				return nf.IgnoreNotFound(holds.Delete(ctx, hold.id()))
+				op, err := holds.DeleteOp(hold.id(), Any)
+				if err != nil {
+					return err
+				}
+				return drop(ctx, hold, op)
 			}
 		}
 	}

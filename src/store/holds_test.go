@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -252,7 +253,10 @@ func TestAbandonedHolds(t *testing.T) {
 					}
 				}
 			}
-			found, held, err := store.AbandonedHolds(ctx, kv, tc.kind, func(h store.Hold) bool { return slices.Contains(tc.alive, h.Holder.Subject.ID) })
+			found, held, err := store.AbandonedHolds(ctx, kv, tc.kind, func(h store.Hold) bool { return slices.Contains(tc.alive, h.Holder.Subject.ID) }, func(ctx context.Context, _ store.Hold, drop store.Op) error {
+				_, err := store.Write(ctx, kv, []store.Op{drop})
+				return err
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -218,7 +218,7 @@ func TestAbandoned(t *testing.T) {
 				t.Fatal(err)
 			}
 			alive := map[string]bool{"a": true}
-			_, held, err := store.AbandonedHolds(ctx, kv, nf.InstanceSubject, func(h store.Hold) bool { return alive[h.Holder.Subject.ID] })
+			_, held, err := store.AbandonedHolds(ctx, kv, nf.InstanceSubject, func(h store.Hold) bool { return alive[h.Holder.Subject.ID] }, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
