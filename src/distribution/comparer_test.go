@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/distribution"
-	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/sdc"
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/sdc"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -47,20 +44,7 @@ func numbered(i int, content string) simulator.Service {
 // TestCompare compares SDC with what a service has that was away.
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	s, err := simulator.New(simulator.Config{Users: map[string]string{"multicloud": password}, KafkaUser: "kafka", KafkaPassword: password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	client, err := sdc.NewClient(sdc.Config{
-		URL: server.URL, Consumer: "multicloud-k8s", NewID: simulator.NewUUID, Transport: server.Client().Transport,
-		Credentials: func(context.Context) (string, nf.Secret) { return "multicloud", nf.Secret(password) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, client := startSDC(t, 0)
 	shelf, kv, log := &shelf{contents: map[string]string{}}, memory.New(), &safeBuffer{}
 	put := func(service simulator.Service) {
 		t.Helper()

@@ -3,34 +3,19 @@ package distribution_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/distribution"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/sdc"
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/sdc"
 )
 
 // TestFind searches the services of SDC for a definition.
 func TestFind(t *testing.T) {
 	t.Parallel()
-	s, err := simulator.New(simulator.Config{Users: map[string]string{"multicloud": password}, KafkaUser: "kafka", KafkaPassword: password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	client, err := sdc.NewClient(sdc.Config{
-		URL: server.URL, Consumer: "multicloud-k8s", NewID: simulator.NewUUID, Transport: server.Client().Transport,
-		Credentials: func(context.Context) (string, nf.Secret) { return "multicloud", nf.Secret(password) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, client := startSDC(t, 0)
 	shelf := &shelf{contents: map[string]string{}}
 	finder := func(wait time.Duration) *distribution.Finder {
 		t.Helper()

@@ -96,22 +96,31 @@ func (b *safeBuffer) has(text string) bool {
 	return strings.Contains(b.out.String(), text)
 }
 
-func newWorld(t *testing.T) *world {
+// startSDC starts a simulator, and returns it with a client that downloads at most limit
+// bytes; 0: its default.
+func startSDC(t *testing.T, limit int64) (*simulator.Simulator, *sdc.Client) {
 	t.Helper()
-	w := &world{t: t, shelf: &shelf{contents: map[string]string{}}, log: &safeBuffer{}}
-	var err error
-	w.Simulator, err = simulator.New(simulator.Config{Users: map[string]string{"multicloud": password}, KafkaUser: "kafka", KafkaPassword: password})
+	s, err := simulator.New(simulator.Config{Users: map[string]string{"multicloud": password}, KafkaUser: "kafka", KafkaPassword: password})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(w.Simulator)
+	t.Cleanup(s.Close)
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
 	client, err := sdc.NewClient(sdc.Config{
-		URL: server.URL, Consumer: "multicloud-k8s", NewID: simulator.NewUUID, Transport: server.Client().Transport, Limit: 1 << 16,
+		URL: server.URL, Consumer: "multicloud-k8s", NewID: simulator.NewUUID, Transport: server.Client().Transport, Limit: limit,
 		Credentials: func(context.Context) (string, nf.Secret) { return "multicloud", nf.Secret(password) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, client
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	s, client := startSDC(t, 1<<16)
+	w := &world{Simulator: s, t: t, shelf: &shelf{contents: map[string]string{}}, log: &safeBuffer{}}
 	const deletions = "SDC-DISTR-DELETE-TOPIC-AUTO"
 	joined := make(chan struct{}, 1000)
 	runner, err := distribution.New(distribution.Config{
@@ -134,8 +143,6 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() {
 		stop()
 		running.Wait()
-		server.Close()
-		w.Close()
 	})
 	w.join(joined)
 	return w
