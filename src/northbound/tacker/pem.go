@@ -1,9 +1,9 @@
 package tacker
 
 import (
+	"encoding/base64"
 	"encoding/pem"
 	"strings"
-	"unicode"
 )
 
 // unwrapped returns PEM blocks in their usual form. Clients send blocks whose line
@@ -22,7 +22,11 @@ func unwrapped(text string) ([]byte, bool) {
 		if !found || !ended || !closed {
 			return nil, false
 		}
-		out.WriteString("-----BEGIN " + label + "-----\n" + lines(content) + "-----END " + label + "-----\n")
+		inside, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(content), ""))
+		if err != nil {
+			return nil, false
+		}
+		out.Write(pem.EncodeToMemory(&pem.Block{Type: label, Bytes: inside}))
 		rest = after
 	}
 	return []byte(out.String()), whole([]byte(out.String()))
@@ -41,23 +45,4 @@ func whole(text []byte) bool {
 		}
 		text, count = rest, count+1
 	}
-}
-
-// lines returns a text without its spaces, in lines of 64 characters.
-func lines(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, text)
-	var out strings.Builder
-	for len(text) > 64 {
-		out.WriteString(text[:64] + "\n")
-		text = text[64:]
-	}
-	if text != "" {
-		out.WriteString(text + "\n")
-	}
-	return out.String()
 }
