@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 )
 
@@ -22,6 +23,12 @@ func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Answer writes a JSON document as the response.
 func Answer(w http.ResponseWriter, status int, document any) error {
 	return respond(w, status, "application/json", document)
+}
+
+// NextLink returns the Link header (RFC 8288) of a page that another one follows, which the
+// request's path has with the query.
+func NextLink(r *http.Request, query url.Values) string {
+	return fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.EscapedPath(), query.Encode())
 }
 
 func respond(w http.ResponseWriter, status int, media string, document any) error {

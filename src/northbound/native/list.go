@@ -83,7 +83,7 @@ func collect[T any](r *http.Request, items iter.Seq2[T, error], key func(T) stri
 		if len(out.items) == limit {
 			out.next = key(out.items[limit-1])
 			query.Set("marker", out.next)
-			out.link = fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.EscapedPath(), query.Encode())
+			out.link = northbound.NextLink(r, query)
 			break
 		}
 		out.items = append(out.items, item)

@@ -55,7 +55,7 @@ func (ps packages) list(w http.ResponseWriter, r *http.Request) error {
 		}
 		if len(out) == pageSize {
 			query.Set(marker, last)
-			w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.EscapedPath(), query.Encode()))
+			w.Header().Set("Link", northbound.NextLink(r, query))
 			break
 		}
 		out, last = append(out, view.of(document)), p.ID
