@@ -1,0 +1,31 @@
+package nf
+
+// GrantRequest asks an NFVO whether an occurrence may use resources (SOL003 clause 9.5.2.2).
+type GrantRequest struct {
+	VNF         string
+	Occurrence  string
+	VNFD        string
+	Destination string // of OccurrenceCurrentPackage: the VNFD of the new package
+	Flavor      string
+	Level       string
+	Operation   OccurrenceOperation
+	Automatic   bool
+	Resources   []GrantResource
+	Params      map[string]any // additionalParams
+}
+
+// GrantResource is a VNFC that an occurrence adds, removes or changes.
+type GrantResource struct {
+	ID       string // unique in the request
+	VDU      string
+	Change   VNFCChange
+	Resource string // the pod; empty of one that is added
+}
+
+// Grant is the answer of an NFVO that permits an occurrence.
+type Grant struct {
+	ID    string
+	VIMs  map[string]VIMConnectionRequest // by key
+	VIM   string                          // key of the one for all resources that are added; empty: the NFVO names none
+	Zones map[string]string               // availability zones, by VDU
+}
