@@ -103,7 +103,8 @@ var floors = map[string]floor{
 	"northbound/tacker": {[]string{"nf", "northbound"}, "VIMs are another view of regions: what Tacker calls them stays here"},
 	"northbound/onap":   {[]string{"nf", "northbound", "bundle", "syntax", "delay"}, "ONAP's nouns are ONAP's API's alone"},
 
-	"northbound/vnfpkgm": {[]string{"nf", "northbound"}, "ETSI's nouns are ETSI's API's alone, and what a CSAR says is in the vocabulary"},
+	"northbound/sol013":  {[]string{"nf", "northbound"}, "what ETSI's APIs have in common knows none of their resources"},
+	"northbound/vnfpkgm": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and what a CSAR says is in the vocabulary"},
 
 	"csar/csartest":                 {nil, "one set of CSARs, for all tests"},
 	"access/accesstest":             {[]string{"nf"}, "permissions are tested once, for every API"},

@@ -5,17 +5,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
 )
 
 const (
@@ -27,8 +26,7 @@ const (
 const metaFile = "TOSCA-Metadata/TOSCA.meta"
 
 func (cs contents) vnfd(w http.ResponseWriter, r *http.Request) error {
-	accepted := r.Header.Values("Accept")
-	text, zipped := accepts(accepted, mediaText), accepts(accepted, mediaZip)
+	text, zipped := sol013.Accepts(r, mediaText), sol013.Accepts(r, mediaZip)
 	p, err := cs.packages.find(r.Context(), mux.Vars(r)["csar_id"])
 	switch {
 	case err != nil:
@@ -43,28 +41,6 @@ func (cs contents) vnfd(w http.ResponseWriter, r *http.Request) error {
 		return nf.E(nf.Invalid, "read", "the VNFD of package "+p.ID, errText)
 	}
 	return cs.sendZip(w, r, p)
-}
-
-// accepts reports whether the values of an Accept header allow a media type. Without a
-// value, all are.
-func accepts(header []string, media string) bool {
-	if len(header) == 0 {
-		return true
-	}
-	kind, _, _ := strings.Cut(media, "/")
-	for one := range strings.SplitSeq(strings.Join(header, ","), ",") {
-		name, parameters, err := mime.ParseMediaType(strings.TrimSpace(one))
-		if err != nil {
-			continue
-		}
-		if quality, err := strconv.ParseFloat(parameters["q"], 64); err == nil && quality == 0 {
-			continue
-		}
-		if name == media || name == "*/*" || name == kind+"/*" {
-			return true
-		}
-	}
-	return false
 }
 
 func (cs contents) sendText(w http.ResponseWriter, r *http.Request, p nf.Package) error {

@@ -1,4 +1,4 @@
-package vnfpkgm
+package sol013
 
 import (
 	"encoding/json"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// filter is an attribute-based filter of SOL013: conditions that must all be met.
-type filter []condition
+// Filter is an attribute-based filter: conditions that must all be met.
+type Filter []condition
 
 // condition compares an attribute with values.
 type condition struct {
@@ -27,14 +27,14 @@ var (
 	listOps   = []string{"in", "nin", "cont", "ncont"}
 )
 
-// parseFilter reads a filter such as "(eq,vnfProvider,Example);(in,vnfdVersion,1.0,2.0)".
+// ParseFilter reads a filter such as "(eq,vnfProvider,Example);(in,vnfdVersion,1.0,2.0)".
 // A value with special characters is in single quotes, in which two stand for one. The
-// filter is nil if the text is empty.
-func parseFilter(text string) (filter, error) {
+// filter is nil if the text is empty. ParseFilter returns nf.Invalid.
+func ParseFilter(text string) (Filter, error) {
 	if len(text) > maxFilter {
 		return nil, invalid("filter", "is longer than "+strconv.Itoa(maxFilter)+" bytes")
 	}
-	var out filter
+	var out Filter
 	for rest := text; rest != ""; {
 		c, after, wrong := parseCondition(rest)
 		if wrong != "" {
@@ -99,8 +99,8 @@ func tokens(text string) (parts []string, rest string, ok bool) {
 	return nil, "", false
 }
 
-// matches reports whether a document meets all conditions.
-func (f filter) matches(document map[string]any) bool {
+// Matches reports whether a document, whose numbers are json.Number, meets all conditions.
+func (f Filter) Matches(document map[string]any) bool {
 	for _, c := range f {
 		if !c.matches(document) {
 			return false
