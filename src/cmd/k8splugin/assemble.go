@@ -28,6 +28,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/tacker"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
@@ -201,7 +202,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	if cfg.AAIRegions.Prefixes {
 		handler = onap.Prefixes(handler)
 	}
-	s.handler = obs.tracing.Middleware(tacker.Formats(handler))
+	s.handler = obs.tracing.Middleware(sol013.Formats(tacker.Formats(handler)))
 	return obs.watch(ctx, s, rules, db)
 }
 

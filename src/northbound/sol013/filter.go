@@ -2,6 +2,7 @@ package sol013
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,8 +68,29 @@ func parseCondition(text string) (c condition, rest, wrong string) {
 	case parts[1] == "":
 		return c, "", form
 	}
-	return condition{parts[0], strings.Split(parts[1], "/"), parts[2:]}, rest, ""
+	return condition{parts[0], segments(parts[1]), parts[2:]}, rest, ""
 }
+
+// segments splits the path of an attribute, in whose names "~" begins an escape.
+func segments(path string) []string {
+	out := strings.Split(path, "/")
+	for i, name := range out {
+		out[i] = unescape(name)
+	}
+	return out
+}
+
+// unescape replaces the escapes of an attribute's name.
+func unescape(name string) string {
+	if name == keys {
+		return name
+	}
+	// A name that begins with "@" is not the one that selects keys.
+	return strings.NewReplacer("~0", "~", "~1", "/", "~a", ",", "~b", "@").Replace(name)
+}
+
+// keys is the last segment of a path that selects the keys of a map, not the values.
+const keys = "@key"
 
 // tokens splits "(a,b,'c')rest".
 func tokens(text string) (parts []string, rest string, ok bool) {
@@ -158,7 +180,11 @@ func meets(op, value, wanted string) bool {
 func valuesAt(document any, path []string) []string {
 	switch d := document.(type) {
 	case map[string]any:
-		if len(path) > 0 {
+		switch {
+		case len(path) == 0:
+		case len(path) == 1 && path[0] == keys:
+			return slices.Collect(maps.Keys(d))
+		default:
 			return valuesAt(d[path[0]], path[1:])
 		}
 	case []any:
