@@ -46,6 +46,7 @@ type Operation struct {
 	Site     SiteTask     `json:"site,omitzero"`
 	Network  SharedTask   `json:"network,omitzero"`
 	Volume   SharedTask   `json:"volume,omitzero"`
+	VNF      VNFTask      `json:"vnf,omitzero"`
 }
 
 // InstanceTask is what an operation on a VNF instance has to do.

@@ -58,6 +58,14 @@ const (
 	PhaseRestart      Phase = "restart"       // restarts the workloads that use the network
 )
 
+// The phases of a VNF's operations, besides those of an instance's.
+const (
+	PhaseGrant   Phase = "grant"   // asks for the grant
+	PhaseBegin   Phase = "begin"   // begins the operation on the instance
+	PhaseStop    Phase = "stop"    // cancels the operation on the instance, and waits for its end
+	PhaseObserve Phase = "observe" // finds the pods
+)
+
 // HookEvent is a point in an instance's life cycle at which hooks of its
 // package run.
 type HookEvent string

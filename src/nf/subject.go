@@ -51,8 +51,12 @@ func (s Subject) String() string {
 // Noun returns the subject as sentences name it: "site edge".
 func (s Subject) Noun() string {
 	kind := string(s.Kind)
-	if s.Kind == InstanceSubject {
+	switch s.Kind {
+	case InstanceSubject:
 		kind = "VNF instance"
+	case VNFSubject:
+		kind = "VNF"
+	default:
 	}
 	return kind + " " + s.ID
 }

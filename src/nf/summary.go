@@ -59,6 +59,21 @@ func (p Package) Summary() Summary {
 	return Summary{Scope: Scope{Project: project}, Attributes: []Attribute{{AttributeProject, project}}}
 }
 
+// Summary returns the summary of the VNF.
+func (v VNF) Summary() Summary {
+	project := ProjectOf(v.Project)
+	return Summary{Scope: Scope{Project: project}, Attributes: []Attribute{{AttributeProject, project}, {AttributePackage, v.Package}}}
+}
+
+// Summary returns the summary of the occurrence.
+func (o Occurrence) Summary() Summary {
+	project := ProjectOf(o.Project)
+	return Summary{
+		Scope:      Scope{Project: project},
+		Attributes: []Attribute{{AttributeProject, project}, {AttributeState, string(o.State)}, {AttributeSubject, Subject{Kind: VNFSubject, ID: o.VNF}.String()}},
+	}
+}
+
 // Summary returns the summary of the region.
 func (r Region) Summary() Summary {
 	return Summary{Scope: Scope{Region: r.ID}, Attributes: labels(r.Labels)}

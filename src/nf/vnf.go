@@ -9,6 +9,19 @@ import (
 // occurrences.
 const VNFSubject SubjectKind = "vnf"
 
+// The verbs of operations on VNFs, in addition to Instantiate, Terminate, Scale, Heal, and
+// Rollback, which undoes a failed occurrence.
+const (
+	VNFModify        Verb = "modify"
+	VNFConnect       Verb = "connect"
+	VNFChangePackage Verb = "change_package"
+)
+
+// VNFTask is what an operation on a VNF has to do.
+type VNFTask struct {
+	Occurrence string `json:"occurrence"` // that the operation is an attempt at
+}
+
 // VNF is a VNF instance as ETSI GS NFV-SOL 003 knows it: it exists before it is
 // instantiated, and after it is terminated. While it is instantiated, the VNF instance
 // of the engine has the same id.
