@@ -61,7 +61,7 @@ var floors = map[string]floor{
 	"render/manifest": {[]string{"nf", "render", "syntax", "readiness"}, "a driver knows its contract"},
 
 	"render/helm": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
-	"render/csar": {[]string{"nf", "render", "csar"}, "a driver knows its contract, and what a CSAR says about itself"},
+	"render/csar": {[]string{"nf", "render", "csar", "tosca"}, "a driver knows its contract, and what a CSAR and its descriptor say about themselves"},
 
 	"network/schema": {[]string{"nf"}, "specifications of networks are checked by tables, whichever the driver"},
 	"network/multus": {[]string{"nf", "network/schema"}, "a driver knows its contract"},

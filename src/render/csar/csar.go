@@ -86,6 +86,7 @@ func (r Renderer) Check(ctx context.Context, files render.Files) (render.Summary
 			out.Variables, out.Namespaces = of.Variables, of.Namespaces
 		}
 	}
+	describe(&out, c, files)
 	if len(manifests)+len(charts) == 0 {
 		out.Warnings = append(out.Warnings, "no artifact is a Kubernetes manifest or a Helm chart, so that no instance can be created")
 	}
@@ -112,18 +113,34 @@ func (Renderer) Verify(ctx context.Context, files render.Files, open func(name s
 	return c.Verify(ctx, passed, open)
 }
 
-// Render renders the manifests or the chart that the parameters select. It returns the
+// Render renders the manifests or the chart that the parameters select, and gives the
+// workloads of VDUs the pods of the instantiation level. It returns the
 // errors of their renderer, and nf.Invalid for a file that is not an artifact of the
-// CSAR.
+// CSAR, and for a flavor or level that its descriptor does not have.
 func (r Renderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
 	c, err := csar.Read(in.Files)
 	if err != nil {
 		return render.Output{}, err
 	}
 	manifests, charts, err := selected(c, &in)
-	switch {
-	case err != nil:
+	if err != nil {
 		return render.Output{}, err
+	}
+	size, err := sized(c, &in)
+	if err != nil {
+		return render.Output{}, err
+	}
+	out, err := r.render(ctx, in, size, manifests, charts)
+	if err != nil {
+		return out, err
+	}
+	size.apply(&out)
+	return out, nil
+}
+
+// render renders the manifests, or the chart.
+func (r Renderer) render(ctx context.Context, in render.Input, size *sizing, manifests, charts []string) (render.Output, error) {
+	switch {
 	case len(manifests) > 0:
 		in.Files = manifestPackage(in.Files, manifests...)
 		out, err := r.cfg.Manifests.Render(ctx, in)
@@ -133,9 +150,14 @@ func (r Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 		move(out, in.Builtins["namespace"])
 		return out, nil
 	case len(charts) == 1:
-		if in.Files, err = unpack(in.Files, charts[0]); err != nil {
+		chart, err := unpack(in.Files, charts[0])
+		if err != nil {
 			return render.Output{}, err
 		}
+		if err := size.helmValues(&in); err != nil {
+			return render.Output{}, err
+		}
+		in.Files = chart
 		out, err := r.cfg.Charts.Render(ctx, in)
 		if err != nil {
 			return out, fmt.Errorf("cannot render the chart %s: %w", charts[0], err)
@@ -150,7 +172,9 @@ func (r Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 // selected returns the manifests and the charts of an instance, and removes the
 // parameters that select them.
 func selected(c csar.CSAR, in *render.Input) (manifests, charts []string, err error) {
-	in.Inputs.Parameters = maps.Clone(in.Inputs.Parameters)
+	if in.Inputs.Parameters = maps.Clone(in.Inputs.Parameters); in.Inputs.Parameters == nil {
+		in.Inputs.Parameters = map[string]any{}
+	}
 	files, chosen := in.Inputs.Parameters[FilesParameter]
 	chart, charted := in.Inputs.Parameters[ChartParameter]
 	delete(in.Inputs.Parameters, FilesParameter)

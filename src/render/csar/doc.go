@@ -11,6 +11,10 @@
 // meaning. If all objects that name a namespace name the same one, the namespace of the
 // instance replaces it.
 //
+// If a request names a flavor or an instantiation level of the VNF descriptor, the
+// workloads of its VDUs get the pods of the level: those that have the name of the VDU, or
+// that the request maps to it. A workload that an autoscaler scales keeps its own.
+//
 // The package does not read manifests and charts: the renderers that it is given do. It
-// does not use the topology of the VNF descriptor, and runs no scripts of a CSAR.
+// runs no scripts of a CSAR.
 package csar

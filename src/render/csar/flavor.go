@@ -1,0 +1,191 @@
+package csar
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/csar"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/tosca"
+)
+
+// The parameters that select the size of an instance, and the workloads that get it.
+const (
+	FlavorParameter    = "flavour_id"
+	LevelParameter     = "instantiation_level_id"
+	MappingParameter   = "vdu_mapping"      // the workload of a VDU: {VDU: {kind, name}}
+	HelmParameter      = "helm_parameters"  // values of the chart by path: {a.b: 1}
+	HelmNamesParameter = "helm_value_names" // the value of the chart that gets the pods of a VDU: {VDU: {replica: path}}
+)
+
+// workload is what a VDU is in Kubernetes. An empty kind is any kind.
+type workload struct{ kind, name string }
+
+// sizing is the size that a request asks for.
+type sizing struct {
+	counts    map[string]int      // pods by VDU
+	workloads map[string]workload // by VDU
+	valued    map[string]bool     // VDUs whose pods are a value of the chart
+}
+
+// descriptor reads the VNF descriptor of a CSAR.
+func descriptor(c csar.CSAR, files render.Files) (tosca.Topology, error) {
+	return tosca.Read(files, c.VNFD.Files[0])
+}
+
+// take removes a parameter from those of the instance, and returns it.
+func take(in *render.Input, name string) any {
+	value := in.Inputs.Parameters[name]
+	delete(in.Inputs.Parameters, name)
+	return value
+}
+
+// text returns a parameter that is a text, or "".
+func text(in *render.Input, name string) (string, error) {
+	value := take(in, name)
+	out, isText := value.(string)
+	if value != nil && !isText {
+		return "", unusable(name, "must be a text")
+	}
+	return out, nil
+}
+
+// sized removes the parameters of the size, and returns what they ask for; nil: nothing.
+// The descriptor is read only if they ask for something.
+func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
+	flavor, err := text(in, FlavorParameter)
+	if err != nil {
+		return nil, err
+	}
+	level, err := text(in, LevelParameter)
+	if err != nil {
+		return nil, err
+	}
+	mapping := take(in, MappingParameter)
+	if flavor == "" && level == "" {
+		return nil, nil //nolint:nilnil // no size is not an error
+	}
+	top, err := descriptor(c, in.Files)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the VNF descriptor: %w", err)
+	}
+	f, err := top.Flavor(flavor)
+	if err != nil {
+		return nil, parameter(err)
+	}
+	out := &sizing{workloads: map[string]workload{}, valued: map[string]bool{}}
+	if out.counts, err = f.Counts(level); err != nil {
+		return nil, parameter(err)
+	}
+	for id, vdu := range f.VDUs {
+		out.workloads[id] = workload{vdu.Workload, vdu.Name}
+	}
+	return out, out.mapped(mapping)
+}
+
+// parameter makes the violations of a descriptor's value those of the parameter.
+func parameter(err error) error {
+	v := slices.Clone(nf.ViolationsOf(err))
+	for i := range v {
+		v[i].Field = "parameters." + v[i].Field
+	}
+	return nf.E(nf.Invalid, "render", "the CSAR", v)
+}
+
+// mapped replaces the workloads of VDUs by those that the request names.
+func (s *sizing) mapped(mapping any) error {
+	byVDU, isObject := mapping.(map[string]any)
+	if mapping != nil && !isObject {
+		return unusable(MappingParameter, "must be an object: the kind and name of the workload by VDU")
+	}
+	for _, vdu := range slices.Sorted(maps.Keys(byVDU)) {
+		if _, found := s.workloads[vdu]; !found {
+			return unusable(MappingParameter, fmt.Sprintf("%q is not a VDU of the flavor", nf.Clip(vdu, maxQuote)))
+		}
+		of, _ := byVDU[vdu].(map[string]any)
+		kind, _ := of["kind"].(string)
+		name, _ := of["name"].(string)
+		if name == "" {
+			return unusable(MappingParameter, fmt.Sprintf("%q must have the name of a workload, and may have its kind", nf.Clip(vdu, maxQuote)))
+		}
+		s.workloads[vdu] = workload{kind, name}
+	}
+	return nil
+}
+
+// scalable has the kinds whose pods a level can change.
+var scalable = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true}
+
+// apply gives the workloads of VDUs the pods of the level. A workload that an autoscaler
+// of the package scales keeps its own.
+func (s *sizing) apply(out *render.Output) {
+	if s == nil {
+		return
+	}
+	auto, found := map[workload]bool{}, map[workload]bool{}
+	for o := range objects(out) {
+		if o.GetKind() == "HorizontalPodAutoscaler" {
+			auto[target(o)] = true
+		}
+	}
+	for _, vdu := range slices.Sorted(maps.Keys(s.counts)) {
+		want := s.workloads[vdu]
+		for o := range objects(out) {
+			is := workload{o.GetKind(), o.GetName()}
+			if is.name != want.name || want.kind != "" && is.kind != want.kind || !scalable[is.kind] {
+				continue
+			}
+			found[want] = true
+			if spec, isObject := o.Object["spec"].(map[string]any); isObject && !auto[is] {
+				spec["replicas"] = int64(s.counts[vdu])
+			}
+		}
+		if !found[want] && !s.valued[vdu] {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("no Deployment, StatefulSet or ReplicaSet is named %q: the instantiation level does not change the pods of the VDU %q", want.name, vdu))
+		}
+	}
+}
+
+// target returns the workload that an autoscaler scales.
+func target(o render.Object) workload {
+	spec, _ := o.Object["spec"].(map[string]any)
+	of, _ := spec["scaleTargetRef"].(map[string]any)
+	kind, _ := of["kind"].(string)
+	name, _ := of["name"].(string)
+	return workload{kind, name}
+}
+
+// describe adds the flavors and levels of the descriptor to the parameters of the
+// package. The descriptor's faults are warnings: an instance need not use it.
+func describe(out *render.Summary, c csar.CSAR, files render.Files) {
+	top, err := descriptor(c, files)
+	for _, v := range nf.ViolationsOf(err) {
+		out.Warnings = append(out.Warnings, v.String())
+	}
+	out.Warnings = append(out.Warnings, top.Warnings...)
+	sized, levels := false, map[string]bool{}
+	for _, f := range top.Flavors {
+		sized = sized || len(f.VDUs) > 0
+		for id := range f.Levels {
+			levels[id] = true
+		}
+	}
+	if !sized {
+		return
+	}
+	flavors := fmt.Sprintf("deployment flavor of the VNF descriptor: %s", shown(top.Flavors))
+	out.Variables = append(out.Variables, nf.Variable{Name: FlavorParameter, Type: "string", Description: flavors})
+	if len(levels) > 0 {
+		out.Variables = append(out.Variables, nf.Variable{Name: LevelParameter, Type: "string", Description: "instantiation level of the flavor, which sets the replicas of the VDUs: " + shown(levels)})
+	}
+}
+
+func shown[V any](of map[string]V) string {
+	names := slices.Sorted(maps.Keys(of))
+	return nf.Clip(strings.Join(names[:min(len(names), maxShown)], ", "), maxDescription)
+}
+
+const maxDescription = 1000
