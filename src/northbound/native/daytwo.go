@@ -84,7 +84,7 @@ func (ds dayTwo) putAmendment(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (ds dayTwo) deleteAmendment(w http.ResponseWriter, r *http.Request) error {
-	key, err := requestKey(r, nil)
+	key, err := northbound.RequestKey(r, nil)
 	if err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func (is instances) terminate(w http.ResponseWriter, r *http.Request) error {
 	if req.Cascade {
 		asked = []any{asked, "cascade"}
 	}
-	key, err := requestKey(r, asked)
+	key, err := northbound.RequestKey(r, asked)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func New(cfg Config) (*API, error) {
 		cfg.Drifts = unwatched{}
 	}
 	if cfg.Trace == nil {
-		cfg.Trace = traceparent
+		cfg.Trace = northbound.Traceparent
 	}
 	if cfg.Wait == 0 {
 		cfg.Wait = 10 * time.Minute

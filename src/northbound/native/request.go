@@ -2,17 +2,13 @@ package native
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -49,41 +45,15 @@ func decode[T any](r *http.Request, document []byte) (T, nf.RequestKey, error) {
 	if err != nil {
 		return value, nf.RequestKey{}, err
 	}
-	if !keyed(r) {
+	if !northbound.Keyed(r) {
 		return value, nf.RequestKey{}, nil
 	}
 	var content any // the key depends on the content, not on the formatting
 	if err := json.Unmarshal(document, &content); err != nil {
 		return value, nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
 	}
-	key, err := requestKey(r, content)
+	key, err := northbound.RequestKey(r, content)
 	return value, key, err
-}
-
-const keyHeader = "Idempotency-Key"
-
-// keyed reports whether a request has an idempotency key.
-func keyed(r *http.Request) bool { return len(r.Header.Values(keyHeader)) > 0 }
-
-// checkKey rejects an empty or repeated idempotency key.
-func checkKey(r *http.Request) error {
-	if given := r.Header.Values(keyHeader); len(given) > 1 || len(given) == 1 && given[0] == "" {
-		return invalid(keyHeader, "must be given at most once and not be empty")
-	}
-	return nil
-}
-
-// requestKey returns the idempotency key of a request, or the zero value. The
-// content is the content of the request other than its method and path.
-func requestKey(r *http.Request, content any) (nf.RequestKey, error) {
-	canonical, err := json.Marshal(content)
-	if err != nil {
-		return nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
-	}
-	return keyOf(r, func(w io.Writer) error {
-		_, err := w.Write(canonical)
-		return err
-	})
 }
 
 // archiveKey returns the key of a request whose content is an archive and the
@@ -95,7 +65,7 @@ func archiveKey(r *http.Request, p nf.Package, archive northbound.Staged) (nf.Re
 		return nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
 	}
 	const end = `"]` // the third string is the archive, which is not copied
-	return keyOf(r, func(w io.Writer) error {
+	return northbound.KeyOf(r, func(w io.Writer) error {
 		_, _ = w.Write(bytes.TrimSuffix(document, []byte(end)))
 		text := base64.NewEncoder(base64.StdEncoding, w)
 		_, err := io.Copy(text, io.NewSectionReader(archive, 0, archive.Size()))
@@ -103,24 +73,6 @@ func archiveKey(r *http.Request, p nf.Package, archive northbound.Staged) (nf.Re
 		_, _ = io.WriteString(w, end)
 		return err
 	})
-}
-
-// keyOf returns the key of a request. Say writes the content of the request to
-// a hash, which never fails.
-func keyOf(r *http.Request, say func(io.Writer) error) (nf.RequestKey, error) {
-	if err := checkKey(r); err != nil || !keyed(r) {
-		return nf.RequestKey{}, err
-	}
-	hash := sha256.New()
-	fmt.Fprintf(hash, "%s %s\n", r.Method, strings.TrimSuffix(r.URL.Path, "/"))
-	if err := say(hash); err != nil {
-		return nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
-	}
-	key := nf.RequestKey{Key: r.Header.Get(keyHeader), Digest: "sha256:" + hex.EncodeToString(hash.Sum(nil))}
-	if who, known := nf.IdentityOf(r.Context()); known {
-		key.Client = who.String()
-	}
-	return key, nil
 }
 
 // repeats reports whether a record was made by a request with the same key. A
@@ -168,18 +120,6 @@ func (n runner) options(r *http.Request, m wire.Execution, key nf.RequestKey) (n
 		OnFailure: m.OnFailure, Timeout: timeout, WaitForRegion: m.OnUnreachable == wire.OnUnreachableWait, NoWait: m.Wait == wire.WaitApplied, Confirm: m.Confirm,
 		Check: m.Validate, Key: key, Trace: n.trace(r),
 	}, nil
-}
-
-var traceForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
-// traceparent returns the request's trace context, or "" if it is missing or
-// not valid for W3C.
-func traceparent(r *http.Request) string {
-	text := r.Header.Get("Traceparent")
-	if !traceForm.MatchString(text) {
-		return ""
-	}
-	return text
 }
 
 // duration parses a timeout: nil, a string such as "10m" or "600", or a number

@@ -169,7 +169,7 @@ func (s shared) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s shared) release(w http.ResponseWriter, r *http.Request) error {
-	key, err := requestKey(r, nil)
+	key, err := northbound.RequestKey(r, nil)
 	if err != nil {
 		return err
 	}

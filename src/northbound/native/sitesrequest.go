@@ -89,7 +89,7 @@ func (ss sites) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (ss sites) remove(w http.ResponseWriter, r *http.Request) error {
-	key, err := requestKey(r, nil)
+	key, err := northbound.RequestKey(r, nil)
 	if err != nil {
 		return err
 	}

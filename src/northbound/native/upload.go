@@ -30,7 +30,7 @@ func (us uploads) create(w http.ResponseWriter, r *http.Request) error {
 	if isDocument(r) {
 		return us.createFromDocument(w, r)
 	}
-	if err := checkKey(r); err != nil {
+	if err := northbound.CheckKey(r); err != nil {
 		return err
 	}
 	p, content, err := us.archive(r, nf.Package{})
@@ -38,7 +38,7 @@ func (us uploads) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer content.Discard(r.Context())
-	if keyed(r) {
+	if northbound.Keyed(r) {
 		if p.Request, err = archiveKey(r, p, content); err != nil {
 			return err
 		}
