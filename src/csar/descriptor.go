@@ -161,7 +161,7 @@ func (d *descriptor) read() {
 		*p.into = value.Value
 	}
 	out.Managers = texts(d.property(vnf, "vnfm_info"))
-	out.Flavors = d.flavors(vnf)
+	out.Flavors, out.Images = d.flavors(vnf), d.images()
 }
 
 // vnf returns the node template of the VNF and its file. Some descriptors have it in the

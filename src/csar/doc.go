@@ -4,7 +4,7 @@
 // Read finds the descriptor and the list of artifacts: by TOSCA-Metadata/TOSCA.meta, or
 // by the only descriptor at the top. If there is a manifest, its list replaces the one
 // of TOSCA.meta. Verify compares files with the hashes that the lists declare, and
-// VerifySignature verifies the signature (CMS) of the manifest.
+// VerifySignature verifies the signatures (CMS) of the manifest and of single artifacts.
 //
 // Guarantees: every error names the file, and the line where there is one. A file is
 // read only if it is a part of the structure, and is not larger than its limit. Names of

@@ -139,6 +139,7 @@ func (r *reader) artifact(b block, key string) {
 			r.fault(name, 0, "is missing in the CSAR; %s lists it at line %d", b.file, listed.line)
 			return
 		}
+		a.Signature, a.Certificate = r.named(b, "Signature"), r.named(b, "Certificate")
 	}
 	if r.listed[a.Path] {
 		r.fault(b.file, listed.line, "lists %q twice", a.Path)

@@ -15,15 +15,15 @@ import (
 // digests are the algorithms that a signature may have: those of the SHA-2 family.
 var digests = []asn1.ObjectIdentifier{pkcs7.OIDDigestAlgorithmSHA256, pkcs7.OIDDigestAlgorithmSHA384, pkcs7.OIDDigestAlgorithmSHA512}
 
-// VerifySignature verifies the signature of the manifest, if there is one, with the
-// certificate in it or in the CSAR, and sets VNFD.Signed. All files must then be listed
+// VerifySignature verifies the signatures of single artifacts, and that of the manifest, if
+// there are any, with the certificate in it or in the CSAR. For a manifest it sets VNFD.Signed. All files must then be listed
 // with a hash, except TOSCA.meta, the manifest and the certificate: a file without a hash
 // is not signed. With roots, there must be a signature, and one of them must have
 // certified its signer; otherwise any certificate is accepted. It returns nf.Invalid, and
 // names the file.
 func (c *CSAR) VerifySignature(files map[string][]byte, roots *x509.CertPool) error {
-	refuse := func(file, message string) error {
-		return nf.E(nf.Invalid, "verify", "the CSAR", nf.Violations{{File: file, Message: message}})
+	if err := c.verifyArtifacts(files, roots); err != nil {
+		return err
 	}
 	switch {
 	case c.Signature != nil:
@@ -34,31 +34,70 @@ func (c *CSAR) VerifySignature(files map[string][]byte, roots *x509.CertPool) er
 	default:
 		return refuse(c.VNFD.Manifest, "is not signed")
 	}
-	block, _ := pem.Decode(c.Signature)
-	if block == nil || block.Type != "CMS" {
+	if block, _ := pem.Decode(c.Signature); block == nil || block.Type != "CMS" {
 		return refuse(c.VNFD.Manifest, "its signature is not CMS in PEM")
 	}
-	message, err := pkcs7.Parse(block.Bytes)
-	if err != nil || len(message.Signers) == 0 {
-		return refuse(c.VNFD.Manifest, "its signature is not signed data of CMS")
-	}
-	for _, signer := range message.Signers {
-		if !slices.ContainsFunc(digests, signer.DigestAlgorithm.Algorithm.Equal) {
-			return refuse(c.VNFD.Manifest, "its signature must have a digest of SHA-256, SHA-384 or SHA-512")
-		}
-	}
-	message.Certificates = append(message.Certificates, certificates(c.Certificate)...)
-	if !signs(message, c.Signed, nil) {
-		return refuse(c.VNFD.Manifest, "its signature is not that of its text and of the certificate in the CSAR")
-	}
-	if roots != nil && !signs(message, c.Signed, roots) {
-		return refuse(c.VNFD.Manifest, "the certificate of its signature is not valid, or not of an authority that the operator has configured")
+	if wrong := wrongSignature(c.Signature, c.Certificate, c.Signed, roots); wrong != "" {
+		return refuse(c.VNFD.Manifest, wrong)
 	}
 	if name := c.unsigned(files); name != "" {
 		return refuse(name, "is not in the list of "+c.VNFD.Manifest+" with a hash, so that its signature does not include the file")
 	}
 	c.VNFD.Signed = true
 	return nil
+}
+
+func refuse(file, message string) error {
+	return nf.E(nf.Invalid, "verify", "the CSAR", nf.Violations{{File: file, Message: message}})
+}
+
+// verifyArtifacts verifies the signatures of single artifacts. It warns of artifacts that
+// are too large to be in memory: their hashes are verified.
+func (c *CSAR) verifyArtifacts(files map[string][]byte, roots *x509.CertPool) error {
+	for _, a := range c.VNFD.Artifacts {
+		if a.Signature == "" {
+			continue
+		}
+		content := files[a.Path]
+		if content == nil {
+			c.Warnings = append(c.Warnings, a.Path+": its signature is not verified, because the file is too large")
+			continue
+		}
+		certificate := files[a.Certificate]
+		if a.Certificate == "" {
+			certificate = c.Certificate
+		}
+		if wrong := wrongSignature(files[a.Signature], certificate, content, roots); wrong != "" {
+			return refuse(a.Path, wrong)
+		}
+	}
+	return nil
+}
+
+// wrongSignature returns why a signature, in PEM or DER, is not that of a text by the
+// certificate that is in it or given with it, and that one of the roots has certified; nil:
+// any certificate. It returns "" for a right one.
+func wrongSignature(signature, certificate, text []byte, roots *x509.CertPool) string {
+	if block, _ := pem.Decode(signature); block != nil {
+		signature = block.Bytes
+	}
+	message, err := pkcs7.Parse(signature)
+	if err != nil || len(message.Signers) == 0 {
+		return "its signature is not signed data of CMS"
+	}
+	for _, signer := range message.Signers {
+		if !slices.ContainsFunc(digests, signer.DigestAlgorithm.Algorithm.Equal) {
+			return "its signature must have a digest of SHA-256, SHA-384 or SHA-512"
+		}
+	}
+	message.Certificates = append(message.Certificates, certificates(certificate)...)
+	switch {
+	case !signs(message, text, nil):
+		return "its signature is not that of its text and of the certificate in the CSAR"
+	case roots != nil && !signs(message, text, roots):
+		return "the certificate of its signature is not valid, or not of an authority that the operator has configured"
+	}
+	return ""
 }
 
 // signs reports whether a message is the signature of a text, by a signer that one of the
@@ -96,6 +135,9 @@ func (c *CSAR) unsigned(files map[string][]byte) string {
 	for _, a := range c.VNFD.Artifacts {
 		if a.Hash != "" {
 			signed[a.Path] = true
+		}
+		if a.Signature != "" {
+			signed[a.Signature], signed[a.Certificate] = true, true // verified by what they are for
 		}
 	}
 	first := ""

@@ -136,6 +136,64 @@ func TestVerifySignature(t *testing.T) {
 	}
 }
 
+// TestVerifyArtifactSignature has signatures of single artifacts.
+func TestVerifyArtifactSignature(t *testing.T) {
+	t.Parallel()
+	s, other := newSigner(t, 1), newSigner(t, 2)
+	sha256 := pkcs7.OIDDigestAlgorithmSHA256
+	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert.Raw}))
+	cases := map[string]struct {
+		reason string
+		edit   func(f map[string]string)
+		file   string // that is refused; empty: none
+		roots  *x509.CertPool
+	}{
+		"Right":     {"the certificate is in the signature", func(map[string]string) {}, "", nil},
+		"Named":     {"or in a file", func(f map[string]string) { f["Files/a.cert"] = certificate }, "", nil},
+		"Changed":   {"the artifact was changed after that", func(f map[string]string) { f["Files/a.yaml"] += "data: {a: b}\n" }, "Files/a.yaml", nil},
+		"Garbage":   {"a signature that is none", func(f map[string]string) { f["Files/a.sig"] = "garbage" }, "Files/a.yaml", nil},
+		"Untrusted": {"by a certificate of another authority", func(map[string]string) {}, "Files/a.yaml", pool(other)},
+		"SHA1":      {"a digest that can be forged", func(f map[string]string) { f["Files/a.sig"] = s.sign(t, configMap, pkcs7.OIDDigestAlgorithmSHA1) }, "Files/a.yaml", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"Files/a.yaml": configMap, "Files/a.sig": s.sign(t, configMap, sha256)}
+			tc.edit(files)
+			attributes := "Signature: Files/a.sig\n"
+			if _, found := files["Files/a.cert"]; found {
+				attributes += "Certificate: Files/a.cert\n"
+			}
+			files = csartest.Files(files)
+			files["sample.mf"] = strings.Replace(files["sample.mf"], "Source: Files/a.yaml\n", "Source: Files/a.yaml\n"+attributes, 1)
+			c, err := csar.Read(held(files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.VerifySignature(held(files), tc.roots)
+			v := nf.ViolationsOf(err)
+			if tc.file == "" && err != nil || tc.file != "" && (nf.KindOf(err) != nf.Invalid || len(v) != 1 || v[0].File != tc.file) {
+				t.Errorf("%s: %v, want %q", tc.reason, err, tc.file)
+			}
+		})
+	}
+	t.Run("Missing", func(t *testing.T) {
+		t.Parallel()
+		files := csartest.Files(map[string]string{"Files/a.yaml": configMap})
+		files["sample.mf"] = strings.Replace(files["sample.mf"], "Source: Files/a.yaml\n", "Source: Files/a.yaml\nSignature: Files/none\n", 1)
+		if v := faults(t, files); len(v) != 1 || v[0].File != "Files/none" {
+			t.Errorf("a signature that is not in the CSAR: %v", v)
+		}
+	})
+}
+
+// faults returns what is wrong with the structure of a CSAR.
+func faults(t *testing.T, files map[string]string) nf.Violations {
+	t.Helper()
+	_, err := csar.Read(held(files))
+	return nf.ViolationsOf(err)
+}
+
 // FuzzSignature verifies signatures of any bytes: none is accepted.
 func FuzzSignature(f *testing.F) {
 	f.Add([]byte{0x30, 0x80, 0, 0})
