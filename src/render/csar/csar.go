@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -189,11 +191,30 @@ func selected(c csar.CSAR, in *render.Input) (manifests, charts []string, err er
 			err = unusable(ChartParameter, "must name one chart")
 		}
 	default:
+		if name := external(c); name != "" {
+			return nil, nil, unusable(FilesParameter, fmt.Sprintf("is required, because the CSAR does not contain its artifact %q, and the service does not download it", nf.Clip(name, maxQuote)))
+		}
 		if manifests, charts = kubernetes(c, in.Files); len(manifests) > 0 {
 			charts = nil
 		}
 	}
 	return manifests, charts, err
+}
+
+// external returns the first artifact that is not in the CSAR and may be a manifest or a
+// chart, or "".
+func external(c csar.CSAR) string {
+	for _, a := range c.VNFD.Artifacts {
+		at, err := url.Parse(a.Path)
+		if err != nil || at.Scheme == "" {
+			continue
+		}
+		switch strings.ToLower(path.Ext(at.Path)) {
+		case ".yaml", ".yml", ".json", ".tgz":
+			return a.Path
+		}
+	}
+	return ""
 }
 
 // listed returns the artifacts that a parameter names: one, or a list.

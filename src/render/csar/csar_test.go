@@ -127,6 +127,22 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// TestRenderExternal has an artifact that is not in the CSAR.
+func TestRenderExternal(t *testing.T) {
+	t.Parallel()
+	files := csartest.Files(map[string]string{"Files/a.yaml": configMap})
+	const external = "https://example.org/b.yaml"
+	files["sample.mf"] += "Source: " + external + "\n\nSource: https://example.org/readme.html\n"
+	for reason, parameters := range map[string]map[string]any{"it is one of all": nil, "it is selected": {csar.FilesParameter: []any{external}}} {
+		if _, _, err := render1(t, files, parameters); nf.KindOf(err) != nf.Invalid || !strings.Contains(err.Error(), external) {
+			t.Errorf("%s: %v, want its name", reason, err)
+		}
+	}
+	if got, _, err := render1(t, files, map[string]any{csar.FilesParameter: []any{"Files/a.yaml"}}); err != nil || len(got) != 1 {
+		t.Errorf("another one is selected: %v, %v", got, err)
+	}
+}
+
 // TestRenderLiterally has a manifest with texts that a package of manifests would
 // replace.
 func TestRenderLiterally(t *testing.T) {
