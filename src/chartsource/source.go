@@ -130,6 +130,9 @@ var errRedirects = fmt.Errorf("it redirects more than %d times", maxRedirects)
 // "unauthorized" or "forbidden" if the source rejects the credentials.
 func (s *Source) Fetch(ctx context.Context, ref ChartRef, into func(context.Context, io.Reader) error) (Chart, error) {
 	subject := "chart " + shown(ref.URL)
+	if ref.Archive {
+		subject = shown(ref.URL)
+	}
 	want, err := ref.parse()
 	if err != nil {
 		return Chart{}, nf.E(nf.Invalid, "fetch", subject, err)
