@@ -16,6 +16,8 @@ const (
 	onboardingLease = 5 * time.Minute  // of a state after its last renewal
 	onboardingRenew = time.Minute      // between renewals while content is received
 	processingLease = 30 * time.Minute // a check of large content reads all of it
+
+	maxFailure = 4 << 10 // bytes of the message of a failure
 )
 
 // Fetch passes the content of a package to into, which reads it to its end.
@@ -25,8 +27,8 @@ type Fetch = func(ctx context.Context, into func(context.Context, io.Reader) err
 // nf.PackageUploading, and then nf.PackageProcessing until it is checked. If the content
 // is not of as.Kind, Onboard returns nf.Invalid; an empty kind is any. It returns
 // nf.NotFound; nf.Conflict if the package has content; nf.Busy if another attempt is in
-// progress; the errors of fetch; and otherwise those of Upload. After an error the
-// package has no content, as before.
+// progress; the errors of fetch; and otherwise those of Upload. After an error of an
+// attempt, the package has no content, as before, and the error is its Failure.
 func (c *Catalog) Onboard(ctx context.Context, as nf.Package, fetch Fetch) (nf.Package, error) {
 	a := &attempt{catalog: c, as: as, id: c.cfg.NewID()}
 	if err := a.begin(ctx); err != nil {
@@ -35,8 +37,9 @@ func (c *Catalog) Onboard(ctx context.Context, as nf.Package, fetch Fetch) (nf.P
 	p, err := a.receive(ctx, fetch)
 	if err != nil {
 		// Even if the caller has gone: otherwise the next attempt has to wait.
-		a.end(context.WithoutCancel(ctx))
-		return nf.Package{}, nf.E(nf.KindOf(err), "onboard", "package "+as.ID, err)
+		err = nf.E(nf.KindOf(err), "onboard", "package "+as.ID, err)
+		a.end(context.WithoutCancel(ctx), err)
+		return nf.Package{}, err
 	}
 	return p, nil
 }
@@ -57,7 +60,7 @@ func (a *attempt) begin(ctx context.Context) error {
 		subject := "package " + a.as.ID
 		switch p.StateAt(now) {
 		case nf.PackageCreated:
-			p.Onboarding = a.state(nf.PackageUploading, now.Add(onboardingLease))
+			p.Onboarding, p.Failure = a.state(nf.PackageUploading, now.Add(onboardingLease)), nil
 			return nil
 		case nf.PackageOnboarded:
 			return nf.E(nf.Conflict, "onboard", subject, errors.New("it has content already"))
@@ -139,12 +142,16 @@ func (a *attempt) keep(ctx context.Context, checked nf.Package, archive *store.S
 	return p, nil
 }
 
-// end makes the package one without content, unless another attempt has begun. A failure
-// is ignored: the attempt ends by itself.
-func (a *attempt) end(ctx context.Context) {
+// end makes the package one without content and records why, unless another attempt has
+// begun. If that fails, the attempt ends by itself.
+func (a *attempt) end(ctx context.Context, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	_, _ = a.own(ctx, func(p *nf.Package) { p.Onboarding = nil })
+	failure := &nf.OnboardingFailure{Kind: nf.KindOf(cause), Message: nf.Clip(cause.Error(), maxFailure)}
+	if failure.Kind == nf.Internal {
+		failure.Message = "unexpected error; the service's log contains the cause"
+	}
+	_, _ = a.own(ctx, func(p *nf.Package) { p.Onboarding, p.Failure = nil, failure })
 }
 
 // renewing reads content, and renews the attempt while there is progress.

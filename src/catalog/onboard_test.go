@@ -40,6 +40,9 @@ func TestOnboard(t *testing.T) {
 	if _, err := f.CreatePackage(ctx, nf.Package{ID: "p", Name: "Mine", UserData: data, Project: "blue"}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := f.Onboard(ctx, nf.Package{ID: "p"}, of([]byte("garbage"))); nf.KindOf(err) != nf.Invalid {
+		t.Fatalf("garbage: %v", err)
+	}
 	var states []nf.PackageState
 	f.between = func(key string) {
 		if strings.HasPrefix(key, "chunks/") || strings.HasPrefix(key, "blobs/") {
@@ -53,7 +56,7 @@ func TestOnboard(t *testing.T) {
 	if want := []nf.PackageState{nf.PackageUploading, nf.PackageProcessing}; !slices.Equal(slices.Compact(states), want) {
 		t.Errorf("states %v, want %v", states, want)
 	}
-	if p.StateAt(time.Now()) != nf.PackageOnboarded || p.Name != "Mine" || p.Project != "blue" || p.Source != "https://example.org/p" || p.Onboarding != nil || !cmp.Equal(p.UserData, data) {
+	if p.StateAt(time.Now()) != nf.PackageOnboarded || p.Name != "Mine" || p.Project != "blue" || p.Source != "https://example.org/p" || p.Onboarding != nil || p.Failure != nil || !cmp.Equal(p.UserData, data) {
 		t.Errorf("onboarded: %+v", p)
 	}
 	f.between = func(string) {}
@@ -110,6 +113,13 @@ func TestOnboardRefuses(t *testing.T) {
 			}
 			if got := f.stateOf(t.Context(), t); got != nf.PackageCreated {
 				t.Errorf("%s: state %q", tc.reason, got)
+			}
+			p, err := f.Package(t.Context(), "p")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failed := tc.as.ID == "p"; failed != (p.Failure != nil) || failed && (p.Failure.Kind != tc.want || strings.Contains(p.Failure.Message, gone.Error())) {
+				t.Errorf("%s: the package records %+v", tc.reason, p.Failure)
 			}
 			if left := f.keys(t); !slices.Equal(left, []string{"packages/p"}) {
 				t.Errorf("%s: left behind: %v", tc.reason, left)

@@ -9,31 +9,32 @@ import (
 // Package is a deployable unit: a CSAR of ordered artifacts. Its content is a
 // blob, addressed by the digest. A package can exist before its content.
 type Package struct {
-	ID          string         `json:"id"` // the csar_id
-	Name        string         `json:"name,omitempty"`
-	Version     string         `json:"version,omitempty"`
-	Description string         `json:"description,omitempty"`
-	UserData    map[string]any `json:"user_data,omitempty"` // chosen by the client; the service does not interpret it
-	Kind        string         `json:"kind,omitempty"`      // name of its renderer; empty: no content yet
-	Digest      string         `json:"digest,omitempty"`    // "sha256:<hex>" of the archive's bytes; empty: no content yet
-	Source      string         `json:"source,omitempty"`    // where the service fetched it from, without credentials
-	Design      string         `json:"design,omitempty"`    // UUID of the version of the service or resource of SDC that it was fetched from
-	Withdrawn   time.Time      `json:"withdrawn,omitzero"`  // when SDC was found to have deleted Design
-	Upload      string         `json:"upload,omitempty"`    // name of the upload that holds the content in the store
-	Size        int64          `json:"size,omitempty"`      // bytes of the archive
-	MediaType   string         `json:"media_type,omitempty"`
-	Files       []string       `json:"files,omitempty"` // files of the archive, sorted
-	Variables   []Variable     `json:"variables,omitempty"`
-	Namespaces  []string       `json:"namespaces,omitempty"` // that it opens, in addition to the instance's own
-	Warnings    []string       `json:"warnings,omitempty"`
-	VNFD        *VNFD          `json:"vnfd,omitempty"`       // of a CSAR; nil: it has none
-	Onboarding  *Onboarding    `json:"onboarding,omitempty"` // the content that is being received and checked; nil: none
-	Disabled    bool           `json:"disabled,omitempty"`   // nothing new is deployed from it
-	Removing    string         `json:"removing,omitempty"`   // the running attempt to remove it
-	Project     string         `json:"project,omitempty"`    // the tenant; empty: DefaultProject
-	Request     RequestKey     `json:"request,omitzero"`     // the client's key for the creation
-	Created     time.Time      `json:"created"`
-	Updated     time.Time      `json:"updated"`
+	ID          string             `json:"id"` // the csar_id
+	Name        string             `json:"name,omitempty"`
+	Version     string             `json:"version,omitempty"`
+	Description string             `json:"description,omitempty"`
+	UserData    map[string]any     `json:"user_data,omitempty"` // chosen by the client; the service does not interpret it
+	Kind        string             `json:"kind,omitempty"`      // name of its renderer; empty: no content yet
+	Digest      string             `json:"digest,omitempty"`    // "sha256:<hex>" of the archive's bytes; empty: no content yet
+	Source      string             `json:"source,omitempty"`    // where the service fetched it from, without credentials
+	Design      string             `json:"design,omitempty"`    // UUID of the version of the service or resource of SDC that it was fetched from
+	Withdrawn   time.Time          `json:"withdrawn,omitzero"`  // when SDC was found to have deleted Design
+	Upload      string             `json:"upload,omitempty"`    // name of the upload that holds the content in the store
+	Size        int64              `json:"size,omitempty"`      // bytes of the archive
+	MediaType   string             `json:"media_type,omitempty"`
+	Files       []string           `json:"files,omitempty"` // files of the archive, sorted
+	Variables   []Variable         `json:"variables,omitempty"`
+	Namespaces  []string           `json:"namespaces,omitempty"` // that it opens, in addition to the instance's own
+	Warnings    []string           `json:"warnings,omitempty"`
+	VNFD        *VNFD              `json:"vnfd,omitempty"`       // of a CSAR; nil: it has none
+	Onboarding  *Onboarding        `json:"onboarding,omitempty"` // the content that is being received and checked; nil: none
+	Failure     *OnboardingFailure `json:"failure,omitempty"`    // of the last attempt to give it content; nil: none, or it has content
+	Disabled    bool               `json:"disabled,omitempty"`   // nothing new is deployed from it
+	Removing    string             `json:"removing,omitempty"`   // the running attempt to remove it
+	Project     string             `json:"project,omitempty"`    // the tenant; empty: DefaultProject
+	Request     RequestKey         `json:"request,omitzero"`     // the client's key for the creation
+	Created     time.Time          `json:"created"`
+	Updated     time.Time          `json:"updated"`
 }
 
 // State returns whether the package has content.
@@ -59,6 +60,12 @@ type Onboarding struct {
 	Attempt string       `json:"attempt"` // its id
 	State   PackageState `json:"state"`   // PackageUploading or PackageProcessing
 	Until   time.Time    `json:"until"`   // then it has ended
+}
+
+// OnboardingFailure is why an attempt to give a package its first content failed.
+type OnboardingFailure struct {
+	Kind    Kind   `json:"kind"`
+	Message string `json:"message"`
 }
 
 // PackageState says whether a package has content.

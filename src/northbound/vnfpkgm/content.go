@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gorilla/mux"
 
@@ -48,7 +49,8 @@ func (cs contents) uploadFrom(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (cs contents) onboard(w http.ResponseWriter, r *http.Request, p nf.Package, fetch func(context.Context, func(context.Context, io.Reader) error) error) error {
-	made, err := cs.packages.archives.Onboard(r.Context(), p, fetch)
+	// A client that no longer waits for the response finds the result in the package.
+	made, err := cs.packages.archives.Onboard(context.WithoutCancel(r.Context()), p, fetch)
 	if err != nil {
 		return err
 	}
@@ -79,10 +81,19 @@ func (cs contents) artifact(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer file.Close()
 	w.Header().Set("Content-Disposition", "attachment") // a browser must not show it as a page of the service
-	return send(w, r, "application/octet-stream", size, func(from int64) (io.Reader, error) {
+	return send(w, r, artifactMedia(r), size, func(from int64) (io.Reader, error) {
 		_, err := io.CopyN(io.Discard, file, from)
 		return file, err
 	})
+}
+
+// artifactMedia returns the media type of an artifact. The client of Tacker decodes
+// every type except zip as text, and so damages a chart or an image.
+func artifactMedia(r *http.Request) string {
+	if strings.HasPrefix(r.UserAgent(), "python-tackerclient") {
+		return mediaZip
+	}
+	return "application/octet-stream"
 }
 
 // open opens a file of a VNF package.

@@ -2,6 +2,7 @@ package vnfpkgm_test
 
 import (
 	"archive/zip"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -107,5 +108,46 @@ func TestVNFD(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"TOSCA-Metadata/TOSCA.meta", "Definitions/top.yaml", "Definitions/types.yaml", "Definitions/df_simple.yaml"}, names); diff != "" {
 		t.Errorf("the files of the VNFD (-want +got):\n%s", diff)
+	}
+}
+
+// TestArtifactMedia has the client that decodes all but zips as text.
+func TestArtifactMedia(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at := w.onboard(csartest.Files(map[string]string{"Files/chart.tgz": "\x1f\x8b"}))
+	for agent, want := range map[string]string{"python-tackerclient": "application/zip", "curl/8.0": "application/octet-stream"} {
+		got := w.want(http.StatusOK, "GET", at+"/artifacts/Files/chart.tgz", "", "User-Agent", agent)
+		if media := got.header.Get("Content-Type"); media != want {
+			t.Errorf("for %s: %s, want %s", agent, media, want)
+		}
+	}
+}
+
+// TestUploadContinues has a client that does not wait for the response.
+func TestUploadContinues(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, leave := context.WithCancel(t.Context())
+	left, done := make(chan struct{}), make(chan error, 1)
+	w.fetching = func(server context.Context) {
+		leave()
+		<-left
+		done <- server.Err()
+	}
+	w.sources["https://files.example.com/a"] = rendertest.Zip(csartest.Files(nil))
+	at := w.create("")
+	r, err := http.NewRequestWithContext(ctx, "POST", w.url+at+"/package_content/upload_from_uri", strings.NewReader(`{"addressInformation": "https://files.example.com/a"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if res, err := w.client.Do(r); err == nil {
+		_ = res.Body.Close()
+		t.Fatal("the client has waited")
+	}
+	close(left)
+	if err := <-done; err != nil {
+		t.Errorf("the download ends with its client: %v", err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 type packages struct {
 	store    Packages
 	archives Archives
+	newID    func() string
 	now      func() time.Time
 }
 
@@ -66,7 +67,7 @@ func (ps packages) create(w http.ResponseWriter, r *http.Request) error {
 	if v := nf.CheckUserData("userDefinedData", in.UserData); v != nil {
 		return nf.E(nf.Invalid, "read", "the request", v)
 	}
-	made, err := ps.store.CreatePackage(r.Context(), nf.Package{Project: r.URL.Query().Get("project"), UserData: in.UserData})
+	made, err := ps.store.CreatePackage(r.Context(), nf.Package{ID: ps.newID(), Project: r.URL.Query().Get("project"), UserData: in.UserData})
 	if err != nil {
 		return err
 	}

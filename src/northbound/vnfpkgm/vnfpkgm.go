@@ -2,7 +2,9 @@ package vnfpkgm
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"log/slog"
@@ -17,7 +19,7 @@ import (
 
 // Packages manages packages.
 type Packages interface {
-	// CreatePackage stores a package without content in p.Project, under a new id.
+	// CreatePackage stores a package without content in p.Project, under p.ID.
 	CreatePackage(ctx context.Context, p nf.Package) (nf.Package, error)
 	// Package returns a package, or nf.NotFound.
 	Package(ctx context.Context, id string) (nf.Package, error)
@@ -66,6 +68,7 @@ type Config struct {
 	Packages Packages
 	Archives Archives
 	Fetch    Fetch
+	NewID    func() string    // default: a random UUID
 	Clock    func() time.Time // default: time.Now
 	Logger   *slog.Logger     // default: discard
 }
@@ -83,14 +86,25 @@ func New(cfg Config) (*API, error) {
 	if cfg.Packages == nil || cfg.Archives == nil || cfg.Fetch == nil {
 		return nil, errors.New("cannot create the API of VNF packages: Packages, Archives and Fetch are required")
 	}
+	if cfg.NewID == nil {
+		cfg.NewID = newUUID
+	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	ps := packages{store: cfg.Packages, archives: cfg.Archives, now: cfg.Clock}
+	ps := packages{store: cfg.Packages, archives: cfg.Archives, newID: cfg.NewID, now: cfg.Clock}
 	return &API{packages: ps, contents: contents{packages: ps, fetch: cfg.Fetch, logger: cfg.Logger}}, nil
+}
+
+// newUUID returns a random UUID (RFC 9562, version 4).
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 const (

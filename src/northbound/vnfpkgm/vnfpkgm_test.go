@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,12 +59,15 @@ type world struct {
 	url     string
 	sources map[string][]byte // by URL
 	asked   []vnfpkgm.Source
+
+	fetching func(context.Context) // during a download; nil: nothing
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, client: northboundtest.Client(t, k8splugin.Swagger), sources: map[string][]byte{}}
 	ids := 0
+	var made atomic.Int64
 	manifests := manifest.New(nil)
 	var err error
 	w.catalog, err = catalog.New(catalog.Config{
@@ -74,7 +78,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := vnfpkgm.New(vnfpkgm.Config{Packages: w.catalog, Archives: archives{w.catalog}, Fetch: w.fetch})
+	api, err := vnfpkgm.New(vnfpkgm.Config{Packages: w.catalog, Archives: archives{w.catalog}, Fetch: w.fetch, NewID: func() string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", made.Add(1)) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +97,9 @@ func (w *world) fetch(ctx context.Context, from vnfpkgm.Source, into func(contex
 	content, found := w.sources[from.URL]
 	if !found {
 		return nf.E(nf.Forbidden, "ask", "host", nil)
+	}
+	if w.fetching != nil {
+		w.fetching(ctx)
 	}
 	return into(ctx, bytes.NewReader(content))
 }
@@ -185,9 +192,16 @@ func TestLife(t *testing.T) {
 	if got := w.states(at); got != "CREATED DISABLED NOT_IN_USE" {
 		t.Errorf("after content that is refused: %s", got)
 	}
+	failure, _ := w.want(http.StatusOK, "GET", at, "").fields(t)["onboardingFailureDetails"].(map[string]any)
+	if failure["status"] != 400.0 || failure["title"] != "Bad Request" || !strings.Contains(fmt.Sprint(failure["detail"]), "cannot onboard package") {
+		t.Errorf("the failure is %v", failure)
+	}
 	w.want(http.StatusAccepted, "PUT", at+"/package_content", string(rendertest.Zip(csartest.Files(map[string]string{"Files/a.yaml": configMap}))), "Content-Type", "application/zip")
 	if got := w.states(at); got != "ONBOARDED ENABLED NOT_IN_USE" {
 		t.Errorf("onboarded: %s", got)
+	}
+	if got := w.want(http.StatusOK, "GET", at, "").fields(t); got["onboardingFailureDetails"] != nil {
+		t.Errorf("onboarded: %v", got)
 	}
 	w.want(http.StatusConflict, "PUT", at+"/package_content", "PK", "Content-Type", "application/zip")
 	id := strings.TrimPrefix(at, root+"/")
@@ -213,8 +227,27 @@ func TestLife(t *testing.T) {
 func TestInfo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	at := w.onboard(csartest.Files(map[string]string{"Files/a.yaml": configMap}))
+	files := csartest.Files(map[string]string{"Files/a.yaml": configMap})
+	files["Definitions/df_simple.yaml"] += "  node_templates:\n    web:\n      type: tosca.nodes.nfv.Vdu.OsContainer\n" +
+		"      properties:\n        sw_image_data: {name: web, version: '1.25', container_format: docker, size: 2 MB, checksum: {algorithm: sha-256, hash: ab}}\n" +
+		"      artifacts: {image: registry.example.com/web:1.25}\n"
+	delete(files, "sample.mf")
+	files["sample.mf"] = csartest.Manifest(files)
+	at := w.onboard(files)
 	got := w.want(http.StatusOK, "GET", at, "").fields(t)
+	images, _ := got["softwareImages"].([]any)
+	if len(images) != 1 {
+		t.Fatalf("images %v, want one", images)
+	}
+	image := images[0].(map[string]any)
+	delete(image, "createdAt")
+	if diff := cmp.Diff(map[string]any{
+		"id": "web", "name": "web", "provider": "", "version": "1.25", "containerFormat": "DOCKER", "minDisk": 0.0, "minRam": 0.0, "size": 2e6,
+		"checksum": map[string]any{"algorithm": "SHA-256", "hash": "ab"}, "imagePath": "registry.example.com/web:1.25",
+	}, image); diff != "" {
+		t.Errorf("the image (-want +got):\n%s", diff)
+	}
+	delete(got, "softwareImages")
 	artifacts, _ := got["additionalArtifacts"].([]any)
 	if len(artifacts) != 1 {
 		t.Errorf("artifacts %v, want the one that is not part of the VNFD", artifacts)
