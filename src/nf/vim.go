@@ -40,8 +40,11 @@ func (r Region) VIMName() string {
 
 // VIMID returns the id of the region as a VIM: a UUID that is made of the region's
 // id, so that a region has the same one in every store.
-func (r Region) VIMID() string {
-	sum := sha256.Sum256([]byte("k8splugin.io/vim/" + r.ID))
+func (r Region) VIMID() string { return UUIDOf("k8splugin.io/vim/" + r.ID) }
+
+// UUIDOf returns a UUID that is made of a name.
+func UUIDOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8 of RFC 9562: the bits are the issuer's
 	text := hex.EncodeToString(sum[:16])
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]

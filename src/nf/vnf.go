@@ -158,8 +158,8 @@ func (s OccurrenceState) Running() bool {
 	return s == OccurrenceStarting || s == OccurrenceProcessing || s == OccurrenceRollingBack
 }
 
-// Notice says that an occurrence has entered a state, or that a VNF was created or
-// deleted. It is stored with the change, until every subscriber has it in its outbox.
+// Notice says that an occurrence has entered a state, that a VNF was created or
+// deleted, or that an alarm was raised, changed or cleared. It is stored with the change, until every subscriber has it in its outbox.
 // The ids of notices sort by time.
 type Notice struct {
 	ID         string      `json:"id"`
@@ -167,9 +167,10 @@ type Notice struct {
 	Time       time.Time   `json:"time"`
 	VNF        VNF         `json:"vnf"`                  // as it was then; of Instantiated only VNFCs
 	Occurrence *Occurrence `json:"occurrence,omitempty"` // as it was then; nil if the kind is another one
+	Alarm      *Alarm      `json:"alarm,omitempty"`      // likewise
 }
 
-// NoticeKind is the kind of a notice.
+// NoticeKind is the kind of a notice, and the type of its notifications.
 type NoticeKind string
 
 // The kinds of notices.
@@ -177,6 +178,8 @@ const (
 	NoticeOccurrence NoticeKind = "VnfLcmOperationOccurrenceNotification"
 	NoticeCreation   NoticeKind = "VnfIdentifierCreationNotification"
 	NoticeDeletion   NoticeKind = "VnfIdentifierDeletionNotification"
+	NoticeAlarm      NoticeKind = "AlarmNotification"
+	NoticeCleared    NoticeKind = "AlarmClearedNotification"
 )
 
 // VNFRequest is what the requests for an occurrence have in common.
