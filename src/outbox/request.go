@@ -144,6 +144,26 @@ func (o *Outbox) Drop(ctx context.Context, key string) error {
 	return nil
 }
 
+// DropQueues deletes all requests of the queues whose keys begin with a prefix, of an
+// outbox without a source. A request that is put at the same time may remain.
+func (o *Outbox) DropQueues(ctx context.Context, prefix string) error {
+	keys := map[string]bool{}
+	for _, table := range []store.Table[Delivery]{o.pending, o.dead} {
+		for d, err := range table.All(ctx, prefix) {
+			if err != nil {
+				return fmt.Errorf("cannot delete the requests of queues: %w", err)
+			}
+			keys[d.Key] = true
+		}
+	}
+	for key := range keys {
+		if err := o.Drop(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // giveUp moves a pending request to the dead letters.
 func (o *Outbox) giveUp(ctx context.Context, d Delivery) error {
 	d.Died = o.now()

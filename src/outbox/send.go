@@ -2,9 +2,11 @@ package outbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -45,35 +47,87 @@ const (
 // of the last redirect, or 0 if the target did not respond at all.
 type Send func(ctx context.Context, r Request) (status int, err error)
 
-// NewSend returns a function that sends over HTTP, and connects only to allowed
-// hosts. It does not use a proxy, because the proxy would make the connection
-// instead. It follows redirects to allowed hosts if they keep the method. A
-// request times out after 10 seconds. The noun is the name of a request in
-// errors. An error does not repeat the URL, or any text that the target sent.
+// SendConfig configures a Send over HTTP. Noun is required.
+type SendConfig struct {
+	Hosts   outbound.Hosts
+	Noun    string        // the name of a request in errors
+	Timeout time.Duration // of a request, with its redirects and the answer; default 10 s
+
+	// Via sends the requests instead of Transport. It must connect to allowed hosts only.
+	Via http.RoundTripper
+
+	// TLS returns how to verify the server, and the client's certificate. It is called
+	// for each connection. Default: the CAs of the system, and no certificate.
+	TLS func(context.Context) *tls.Config
+}
+
+// NewSend returns NewHTTPSend without options.
 func NewSend(h outbound.Hosts, noun string) Send {
-	s := &sender{hosts: h, noun: noun, transport: &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := h.Dial(ctx, dialTime, network, address)
-			if err != nil {
-				return nil, fmt.Errorf("cannot reach the target: %w", err)
-			}
-			return conn, nil
-		},
+	return NewHTTPSend(SendConfig{Hosts: h, Noun: noun})
+}
+
+// NewHTTPSend returns a function that sends over HTTP, and connects only to allowed
+// hosts. It does not use a proxy, because the proxy would make the connection
+// instead. It follows redirects to allowed hosts if they keep the method. An error does
+// not repeat the URL, or any text that the target sent.
+func NewHTTPSend(cfg SendConfig) Send {
+	s := &sender{hosts: cfg.Hosts, noun: cfg.Noun, timeout: cmp.Or(cfg.Timeout, sendTime), transport: cfg.Via}
+	if cfg.Via == nil {
+		s.transport = cfg.Transport()
+	}
+	return s.send
+}
+
+// Transport returns a transport that connects only to allowed hosts.
+func (c SendConfig) Transport() *http.Transport {
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := c.Hosts.Dial(ctx, dialTime, network, address)
+		if err != nil {
+			return nil, fmt.Errorf("cannot reach the target: %w", err)
+		}
+		return conn, nil
+	}
+	out := &http.Transport{
+		DialContext:            dial,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        time.Minute,
 		TLSHandshakeTimeout:    dialTime,
 		MaxResponseHeaderBytes: 64 << 10,
-	}}
-	return s.send
+	}
+	if c.TLS != nil {
+		out.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			plain, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			config := c.TLS(ctx).Clone()
+			config.ServerName, _, _ = net.SplitHostPort(address) // dial has split it
+			return secured(ctx, plain, config)
+		}
+	}
+	return out
+}
+
+// secured makes a connection one of TLS, or closes it.
+func secured(ctx context.Context, plain net.Conn, config *tls.Config) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	conn := tls.Client(plain, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = plain.Close() // the handshake's error says more
+		return nil, fmt.Errorf("cannot reach the target: %w", err)
+	}
+	return conn, nil
 }
 
 // sender sends requests over HTTP.
 type sender struct {
 	hosts     outbound.Hosts
 	noun      string
-	transport *http.Transport
+	timeout   time.Duration
+	transport http.RoundTripper
 }
 
 func (s *sender) send(ctx context.Context, r Request) (int, error) {
@@ -96,7 +150,7 @@ func (s *sender) do(ctx context.Context, r Request) (int, error) {
 		req.Header.Set(name, value)
 	}
 	redirected := 0
-	client := http.Client{Timeout: sendTime, Transport: s.transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	client := http.Client{Timeout: s.timeout, Transport: s.transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		redirected = req.Response.StatusCode
 		return s.follow(req, via)
 	}}

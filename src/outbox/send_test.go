@@ -2,7 +2,9 @@ package outbox_test
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -228,5 +230,36 @@ func TestSign(t *testing.T) {
 	got := outbox.Sign([]byte("key"), "1700000000", []byte("{}"))
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestCertificate sends to a target that requires a certificate.
+func TestCertificate(t *testing.T) {
+	t.Parallel()
+	target := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	target.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	target.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn) // it logs what it rejects
+	target.StartTLS()
+	t.Cleanup(target.Close)
+	trusted := target.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	for name, tc := range map[string]struct {
+		reason string
+		tls    *tls.Config
+		status int
+	}{
+		"Certificate": {"it is presented", &tls.Config{RootCAs: trusted, Certificates: target.TLS.Certificates}, 204},
+		"None":        {"the target requires one", &tls.Config{RootCAs: trusted}, 0},
+		"Untrusted":   {"the target's is verified", &tls.Config{Certificates: target.TLS.Certificates}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			send := outbox.NewHTTPSend(outbox.SendConfig{
+				Hosts: hosts(t, "127.0.0.1"), Noun: "letter", TLS: func(context.Context) *tls.Config { return tc.tls },
+			})
+			status, err := send(t.Context(), outbox.Request{Method: http.MethodPost, URL: target.URL, Body: []byte("{}")})
+			if status != tc.status || (err != nil) != (tc.status == 0) {
+				t.Errorf("%s: got %d, %v", tc.reason, status, err)
+			}
+		})
 	}
 }

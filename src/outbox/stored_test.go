@@ -147,6 +147,33 @@ func TestStoredReplicas(t *testing.T) {
 	})
 }
 
+// TestDropQueues deletes the requests and dead letters of the queues of a prefix alone.
+func TestDropQueues(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		l := s.noun(nil)
+		s.to.answers(down)
+		s.start(l)
+		for _, name := range []string{"x.a", "x.b", "y.a"} {
+			s.order(l, name, "1")
+		}
+		s.later(48 * time.Hour)
+		s.order(l, "x.c", "1")
+		s.order(l, "y.c", "1")
+		s.later(time.Minute)
+		if err := l.box.DropQueues(t.Context(), "x."); err != nil {
+			t.Fatal(err)
+		}
+		s.to.take()
+		s.to.answers(nil)
+		s.later(48 * time.Hour)
+		s.want("the others are delivered", "y.c=1")
+		if d := cmp.Diff([]string{"y.a=1"}, s.dead(l)); d != "" {
+			t.Errorf("dead letters: -want +got:\n%s", d)
+		}
+	})
+}
+
 // TestPutOp rejects requests that could not be delivered in order.
 func TestPutOp(t *testing.T) {
 	t.Parallel()

@@ -133,6 +133,10 @@ func (p *Peer) Credentials(ctx context.Context) (user string, password nf.Secret
 // those of the system.
 func (p *Peer) Roots(ctx context.Context) *x509.CertPool { return p.access.Current(ctx).tls.RootCAs }
 
+// TLS returns how the files verify the server, and the client's certificate. The caller
+// must not change it.
+func (p *Peer) TLS(ctx context.Context) *tls.Config { return p.access.Current(ctx).tls }
+
 // Transport returns a transport. Each connection uses the files' content at the time of
 // its handshake.
 func (p *Peer) Transport() *http.Transport {
