@@ -116,8 +116,8 @@ func (Renderer) Verify(ctx context.Context, files render.Files, open func(name s
 }
 
 // Render renders the manifests or the chart that the parameters select, and gives the
-// workloads of VDUs the pods of the instantiation level. It returns the
-// errors of their renderer, and nf.Invalid for a file that is not an artifact of the
+// workloads of VDUs the pods of the instantiation level. The scripts of the flavor are
+// hooks. It returns the errors of their renderer, and nf.Invalid for a file that is not an artifact of the
 // CSAR, and for a flavor or level that its descriptor does not have.
 func (r Renderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
 	c, err := csar.Read(in.Files)
@@ -132,11 +132,16 @@ func (r Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if err != nil {
 		return render.Output{}, err
 	}
+	hooks, warnings, err := size.hooks(&in)
+	if err != nil {
+		return render.Output{}, err
+	}
 	out, err := r.render(ctx, in, size, manifests, charts)
 	if err != nil {
 		return out, err
 	}
 	size.apply(&out)
+	out.Hooks, out.Warnings = append(out.Hooks, hooks...), append(out.Warnings, warnings...)
 	return out, nil
 }
 

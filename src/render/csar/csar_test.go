@@ -46,7 +46,7 @@ func chart(name string) string {
 func render1(t *testing.T, files map[string]string, parameters map[string]any) ([]string, render.Output, error) {
 	t.Helper()
 	out, err := newRenderer().Render(t.Context(), render.Input{
-		Files: held(files), Builtins: map[string]string{"namespace": "mine"}, Inputs: nf.Inputs{Parameters: parameters}, Release: render.Release{Name: "r", Namespace: "mine", Revision: 1},
+		Files: held(files), Builtins: map[string]string{"namespace": "mine", "vnf_id": "v1"}, Inputs: nf.Inputs{Parameters: parameters}, Release: render.Release{Name: "r", Namespace: "mine", Revision: 1},
 	})
 	var names []string
 	for _, g := range out.Groups {

@@ -16,5 +16,6 @@
 // that the request maps to it. A workload that an autoscaler scales keeps its own.
 //
 // The package does not read manifests and charts: the renderers that it is given do. It
-// runs no scripts of a CSAR.
+// does not run scripts: they become hooks, which are Jobs in
+// the region.
 package csar

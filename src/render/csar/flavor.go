@@ -29,6 +29,7 @@ type sizing struct {
 	counts    map[string]int      // pods by VDU
 	workloads map[string]workload // by VDU
 	valued    map[string]bool     // VDUs whose pods are a value of the chart
+	scripts   map[string]tosca.Script
 }
 
 // descriptor reads the VNF descriptor of a CSAR.
@@ -76,7 +77,7 @@ func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
 	if err != nil {
 		return nil, parameter(err)
 	}
-	out := &sizing{workloads: map[string]workload{}, valued: map[string]bool{}}
+	out := &sizing{scripts: f.Scripts, workloads: map[string]workload{}, valued: map[string]bool{}}
 	if out.counts, err = f.Counts(level); err != nil {
 		return nil, parameter(err)
 	}
@@ -166,9 +167,10 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files) {
 		out.Warnings = append(out.Warnings, v.String())
 	}
 	out.Warnings = append(out.Warnings, top.Warnings...)
-	sized, levels := false, map[string]bool{}
+	sized, runs, levels := false, false, map[string]bool{}
 	for _, f := range top.Flavors {
-		sized = sized || len(f.VDUs) > 0
+		runs = runs || scripted(f.Scripts)
+		sized = sized || len(f.VDUs) > 0 || runs
 		for id := range f.Levels {
 			levels[id] = true
 		}
@@ -180,6 +182,9 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files) {
 	out.Variables = append(out.Variables, nf.Variable{Name: FlavorParameter, Type: "string", Description: flavors})
 	if len(levels) > 0 {
 		out.Variables = append(out.Variables, nf.Variable{Name: LevelParameter, Type: "string", Description: "instantiation level of the flavor, which sets the replicas of the VDUs: " + shown(levels)})
+	}
+	if runs {
+		out.Variables = append(out.Variables, nf.Variable{Name: ImageParameter, Type: "string", Description: "image with the interpreters of the scripts of the VNF descriptor, which run as Jobs; if it is empty, no script runs"})
 	}
 }
 
