@@ -15,6 +15,10 @@ import (
 // flushSteps is the longest time before the begin of a step is stored.
 const flushSteps = time.Second
 
+// lateInserts is how often a write is repeated because a stale attempt has inserted a
+// record that the write adds. What is added is built again each time.
+const lateInserts = 5
+
 // draft is the record of an operation with what is not stored yet. It is safe for
 // concurrent use.
 type draft struct {
@@ -130,9 +134,12 @@ func (d *draft) write(ctx context.Context, a *Attempt, edit func(*nf.Operation),
 		}
 		op, err := d.try(ctx, a, edit, after)
 		switch nf.KindOf(err) {
-		case nf.Exists: // an earlier attempt has stored changes, or a stale one
+		case nf.Exists: // an earlier attempt has stored changes or what was added, or a stale one
 			if len(d.changes) > 0 {
 				err = d.storeChanges(ctx, a)
+			} else if attempt < lateInserts {
+				d.read = store.Absent
+				err = store.Pause(ctx, attempt)
 			}
 		case nf.Conflict: // for example, the operation was cancelled
 			d.read = store.Absent
