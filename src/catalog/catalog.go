@@ -82,16 +82,20 @@ func (c *Catalog) Hold(ctx context.Context, h nf.Holding) error {
 // HoldOps returns the ops of Hold, for a list with other writes. They fail if the
 // region or the package changes before they are written. HoldOps returns
 // nf.NotFound as Hold does.
-func (c *Catalog) HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error) {
-	region, err := c.regions.HoldOps(ctx, h.Region, h.Holder)
-	if err != nil {
-		return nil, fmt.Errorf("cannot hold the region: %w", err)
+func (c *Catalog) HoldOps(ctx context.Context, h nf.Holding) (ops []store.Op, err error) {
+	if h.Region != "" {
+		if ops, err = c.regions.HoldOps(ctx, h.Region, h.Holder); err != nil {
+			return nil, fmt.Errorf("cannot hold the region: %w", err)
+		}
+	}
+	if h.Package == "" {
+		return ops, nil
 	}
 	pkg, err := c.packages.HoldOps(ctx, h.Package, h.Holder)
 	if err != nil {
 		return nil, fmt.Errorf("cannot hold the package: %w", err)
 	}
-	return append(region, pkg...), nil
+	return append(ops, pkg...), nil
 }
 
 // ReleaseOps returns the ops of Release, for a list with other writes. They fail if a
