@@ -85,6 +85,7 @@ var floors = map[string]floor{
 	"sol003/notify":     {[]string{"nf", "wire", "outbound", "outbox", "store", "store/leader", "delay"}, "subscribers of SOL003 are notified without knowing what happens to VNFs, or how requests are delivered"},
 	"health":            {[]string{"nf", "delay"}, "how instances are is known without knowing how regions are watched, or where records are kept"},
 	"drift":             {[]string{"nf", "delay"}, "drift is reported and corrected without knowing how objects are compared, or how regions are watched"},
+	"networkservice":    {[]string{"nf", "store", "operation"}, "services order instances without knowing what these consist of"},
 	"site":              {[]string{"nf", "store", "store/lease", "operation", "delay"}, "sites are looked after without knowing how hosts are reached or changed"},
 	"shared":            {[]string{"nf", "store", "operation", "render", "delay"}, "what instances share is held and removed without knowing what it is, or who uses it"},
 	"volume":            {[]string{"nf", "render", "shared"}, "volumes are a kind of shared resources, and know how a region stores and binds them"},

@@ -62,6 +62,7 @@ type Config struct {
 	Volumes       Volumes       // default: instances cannot use volumes
 	Workloads     Workloads     // default: clusters of instances do not become regions
 	Directory     Directory     // default: none
+	Owners        Owners        // default: instances have no owner
 	Drain         time.Duration // how long operations may run after the workers' context ends; default 20 s
 	Revisions     int           // revisions kept per instance; default 10
 	Retention     time.Duration // how long ended operations are kept; default 30 days
@@ -115,7 +116,7 @@ func New(cfg Config) (*Engine, error) {
 		records: stored, open: cfg.Open, acceptor: &acceptor{records: stored, operations: operations},
 		preparer: &preparer{
 			records: stored, catalog: cfg.Catalog, renderers: cfg.Renderers, open: cfg.Open, newID: cfg.NewID, apart: cfg.Apart, guard: cfg.DeletionGuard,
-			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions, workloads: cfg.Workloads, flavors: cfg.Flavors,
+			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions, workloads: cfg.Workloads, flavors: cfg.Flavors, owners: cfg.Owners,
 		},
 	}
 	e.requests = &requester{e.records, e.preparer, e.acceptor}

@@ -27,6 +27,7 @@ type preparer struct {
 	volumes   Volumes      // nil: none
 	workloads Workloads    // nil: none
 	flavors   FlavorLabels // nil: none
+	owners    Owners       // nil: none
 }
 
 // target is the desired state of an instance.

@@ -105,7 +105,7 @@ func (q *requester) undoing(ctx context.Context, operation string, opts nf.Optio
 		return r, nf.E(nf.Conflict, "undo", "operation "+operation, fmt.Errorf("deleted objects cannot be restored; roll the instance back instead"))
 	case r.in.Revision == 0:
 		r.removal = &nf.TerminateRequest{Claims: nf.ClaimsKeep, Options: opts}
-		return r, nil
+		return r, q.preparer.unowned(ctx, "undo", r.in.ID, nf.Subject{})
 	case isAct(r.failed.Verb) && len(reversed(r.failed.Instance.Settings)) == 0:
 		return r, nf.E(nf.Conflict, "undo", "operation "+operation, errors.New("the restart of a virtual machine has no undo; retry it"))
 	case isAct(r.failed.Verb):

@@ -112,9 +112,12 @@ func isCluster(obj *unstructured.Unstructured, p nf.Parent, namespace string) bo
 	return obj.GroupVersionKind().GroupKind() == kind && obj.GetName() == p.Workload.Cluster && namespace == p.Workload.Namespace
 }
 
-// deletable returns nf.Conflict, which names the users, if a termination would deregister a
-// region that is in use.
+// deletable returns nf.Conflict, which names the owner or the users, if the instance has an
+// owner that does not ask, or a termination would deregister a region that is in use.
 func (pr *preparer) deletable(ctx context.Context, in nf.Instance, req nf.TerminateRequest) error {
+	if err := pr.unowned(ctx, nf.Terminate, in.ID, req.By); err != nil {
+		return err
+	}
 	if req.Orphan || req.Cascade {
 		return nil
 	}

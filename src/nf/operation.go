@@ -121,6 +121,11 @@ const (
 	SharedCreate Verb = "create"
 	SharedChange Verb = "change"
 	SharedRemove Verb = "remove"
+
+	ServiceCreate    Verb = "create"
+	ServiceChange    Verb = "change"
+	ServiceUndo      Verb = "undo" // of the failed operation before it
+	ServiceTerminate Verb = "terminate"
 )
 
 // QualifiedVerb returns the verb for metrics, traces and logs, where it tells

@@ -11,20 +11,20 @@ import (
 
 // Spec is the part of an instance that a caller chooses, and can change later.
 type Spec struct {
-	Package     string
-	Inputs      Inputs
-	Labels      map[string]string
-	Description string
-	Release     string            // release name of a chart; empty: the instance's name, or else its id
-	Namespaces  []string          // further ones that may contain objects, in addition to those that the package opens
-	Amendments  []Amendment       // names are distinct
-	Annotations map[string]string // data that an API stores with the revision
-	Networks    []Attachment      // of its workloads
-	Volumes     []VolumeUse       // that its claims bind
-	Drift       DriftPolicy       // what is done about changes by other clients
-	Claims      ClaimPolicy       // what happens at termination to the volume claims of StatefulSets
-	Workloads   []WorkloadCluster // clusters of its package that become regions; nil: those that the package declares
-	AAI         AAI
+	Package     string            `json:"package"`
+	Inputs      Inputs            `json:"inputs"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Release     string            `json:"release,omitempty"`     // release name of a chart; empty: the instance's name, or else its id
+	Namespaces  []string          `json:"namespaces,omitempty"`  // further ones that may contain objects, in addition to those that the package opens
+	Amendments  []Amendment       `json:"amendments,omitempty"`  // names are distinct
+	Annotations map[string]string `json:"annotations,omitempty"` // data that an API stores with the revision
+	Networks    []Attachment      `json:"networks,omitempty"`    // of its workloads
+	Volumes     []VolumeUse       `json:"volumes,omitempty"`     // that its claims bind
+	Drift       DriftPolicy       `json:"drift,omitzero"`        // what is done about changes by other clients
+	Claims      ClaimPolicy       `json:"claims,omitempty"`      // what happens at termination to the volume claims of StatefulSets
+	Workloads   []WorkloadCluster `json:"workloads,omitzero"`    // clusters of its package that become regions; nil: those that the package declares
+	AAI         AAI               `json:"aai,omitzero"`
 }
 
 // ClaimPolicy says what happens to the volume claims that StatefulSets have created when
@@ -104,6 +104,7 @@ type TerminateRequest struct {
 	Orphan  bool        // leave the objects in place, unowned
 	Claims  ClaimPolicy // empty: as the instance says; ClaimsDelete not with Orphan
 	Cascade bool        // first terminate the instances in the regions that its clusters became; not with Orphan
+	By      Subject     // whose operation asks for it: the owner of the instance; zero: a client
 	Options
 }
 

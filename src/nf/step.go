@@ -66,6 +66,10 @@ const (
 	PhaseObserve Phase = "observe" // finds the pods
 )
 
+// PhaseDiscard is a phase of a network service's operations: it terminates the members
+// whose instantiation has failed.
+const PhaseDiscard Phase = "discard"
+
 // HookEvent is a point in an instance's life cycle at which hooks of its
 // package run.
 type HookEvent string
@@ -147,6 +151,8 @@ func (s Step) title() string {
 	switch {
 	case s.Of > 0 && (s.Phase == PhaseApply || s.Phase == PhaseWait):
 		return fmt.Sprintf("%s %d/%d %s", s.Phase, s.Stage, s.Of, s.StageName)
+	case s.Stage > 0 && s.Phase == PhaseTerminate:
+		return "terminate " + s.StageName
 	case s.Stage > 0 && (s.Phase == PhasePrune || s.Phase == PhaseDelete):
 		return fmt.Sprintf("%s stage %d", s.Phase, s.Stage)
 	case s.Index > 0 && (s.Phase == PhasePrune || s.Phase == PhaseDelete):
@@ -168,6 +174,7 @@ func (p Phase) title() string {
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
 		PhaseCheckHolders: "check holders", PhaseRestart: "restart workloads", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",
 		PhaseUnlist:    "delete objects in A&AI",
+		PhaseDiscard:   "terminate failed members",
 		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",
 	}
 	return cmp.Or(titles[p], string(p))

@@ -15,8 +15,9 @@ const (
 	SiteSubject     SubjectKind = "site"
 	NetworkSubject  SubjectKind = "network"
 	VolumeSubject   SubjectKind = "volume"
-	RegionSubject   SubjectKind = "region" // it owns what the service needs in the region itself; no operation changes it
-	HolderSubject   SubjectKind = "holder" // a name that holds a shared resource for a client; no operation changes it
+	ServiceSubject  SubjectKind = "service" // a network service
+	RegionSubject   SubjectKind = "region"  // it owns what the service needs in the region itself; no operation changes it
+	HolderSubject   SubjectKind = "holder"  // a name that holds a shared resource for a client; no operation changes it
 )
 
 // Key returns the name of a subject's id in logs and traces: "instance".
@@ -57,6 +58,9 @@ func (s Subject) Noun() string {
 	case VNFSubject:
 		kind = "VNF"
 	default:
+	}
+	if s.Kind == ServiceSubject {
+		kind = "network service"
 	}
 	return kind + " " + s.ID
 }
