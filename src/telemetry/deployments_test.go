@@ -23,6 +23,7 @@ const (
 	dashboardFile = "deployments/grafana/k8splugin.json"
 	alertsFile    = "deployments/prometheus/alerts.yaml"
 	docsFile      = "docs/observability.md"
+	runbooks      = "https://github.com/multicloud-k8s/k8splugin/blob/main/" + docsFile
 )
 
 // readFile returns a file of the repository.
@@ -169,8 +170,8 @@ func TestAlerts(t *testing.T) {
 				t.Errorf("%s has no %s", a.Alert, annotation)
 			}
 		}
-		if got, want := a.Annotations["runbook"], docsFile+"#"+strings.ToLower(a.Alert); got != want {
-			t.Errorf("%s names the runbook %q, want %q", a.Alert, got, want)
+		if got, want := a.Annotations["runbook_url"], runbooks+"#"+strings.ToLower(a.Alert); got != want {
+			t.Errorf("%s has the runbook URL %q, want %q", a.Alert, got, want)
 		}
 		if len(paragraph(docs, a.Alert)) < 80 {
 			t.Errorf("%s has no runbook in %s", a.Alert, docsFile)

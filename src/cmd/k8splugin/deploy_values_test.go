@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -112,7 +113,7 @@ func installations() map[string]installation {
 		},
 		"TLS and monitoring": {
 			reason: "Prometheus and the kubelet speak TLS when the service does",
-			values: "keys: {existingSecret: k}\naccess: {existingSecret: a}\ntls: {existingSecret: site-tls, clientCAKey: ca.crt}\nmonitoring: {serviceMonitor: {enabled: true, labels: {release: p}, tlsConfig: {serverName: x}, authorization: {credentials: {name: scrape, key: token}}}, prometheusRule: {enabled: true}}\n",
+			values: "keys: {existingSecret: k}\naccess: {existingSecret: a}\ntls: {existingSecret: site-tls, clientCAKey: ca.crt}\nmonitoring: {serviceMonitor: {enabled: true, labels: {release: p}, tlsConfig: {serverName: x}, authorization: {credentials: {name: scrape, key: token}}}, prometheusRule: {enabled: true, runbookURL: 'https://wiki.example.com/k8splugin?a=$1'}}\n",
 			objects: objects("Service/site-k8splugin", "StatefulSet/site-k8splugin",
 				"ServiceMonitor/site-k8splugin", "PrometheusRule/site-k8splugin"),
 			check: checkMonitoring,
@@ -202,6 +203,8 @@ func checkMonitoring(t *testing.T, r release, cfg Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const own = "https://wiki.example.com/k8splugin?a=$1" // in a regular expression, $1 has a meaning
+	content = bytes.ReplaceAll(content, []byte("https://github.com/multicloud-k8s/k8splugin/blob/main/docs/observability.md#"), []byte(own+"#"))
 	var want map[string]any
 	if err := yaml.Unmarshal(content, &want); err != nil {
 		t.Fatal(err)
