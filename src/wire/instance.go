@@ -160,10 +160,34 @@ func amendmentsOf(all []nf.Amendment, sensitive []string) []Amendment {
 	})
 }
 
+// RevisionState is the position of a revision relative to the active one.
+type RevisionState string
+
+// The states of a revision.
+const (
+	RevisionActive     RevisionState = "active"
+	RevisionSuperseded RevisionState = "superseded" // it was active before
+	RevisionPending    RevisionState = "pending"    // the running operation applies it
+	RevisionFailed     RevisionState = "failed"     // its operation failed, and its results were kept
+)
+
+func revisionState(r nf.Revision, in nf.Instance) RevisionState {
+	switch {
+	case r.Number == in.Revision:
+		return RevisionActive
+	case r.Number < in.Revision:
+		return RevisionSuperseded
+	case r.Operation == in.Operation:
+		return RevisionPending
+	}
+	return RevisionFailed
+}
+
 // Revision is a revision of an instance.
 type Revision struct {
 	Number            int               `json:"number"`
 	InForce           bool              `json:"active"`
+	State             RevisionState     `json:"state"`
 	Restores          int               `json:"restored_revision,omitempty"`
 	Package           string            `json:"csar_id"`
 	PackageDigest     string            `json:"package_digest"`
@@ -183,7 +207,7 @@ type Revision struct {
 func RevisionOf(r nf.Revision, in nf.Instance) Revision {
 	shown := r.Inputs.Mask(r.Sensitive)
 	return Revision{
-		Number: r.Number, InForce: r.Number == in.Revision, Restores: r.Restores,
+		Number: r.Number, InForce: r.Number == in.Revision, State: revisionState(r, in), Restores: r.Restores,
 		Package: r.Package, PackageDigest: r.PackageDigest, Description: r.Description,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(r.Amendments, r.Sensitive),

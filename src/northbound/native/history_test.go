@@ -10,9 +10,9 @@ import (
 
 func TestRevisions(t *testing.T) {
 	t.Parallel()
-	const first = `{"number": 1, "active": true, "csar_id": "firewall", "package_digest": "sha256:abc", "vnf_instance_description": "first",
+	const first = `{"number": 1, "active": true, "state": "active", "csar_id": "firewall", "package_digest": "sha256:abc", "vnf_instance_description": "first",
 		"parameters": {"password": "********", "replicas": 2}, "labels": {"tenant": "blue"}, "operation_id": "op-1", "created_at": "2026-11-20T12:00:00Z"}`
-	const second = `{"number": 2, "active": false, "restored_revision": 1, "csar_id": "firewall", "package_digest": "sha256:abc", "operation_id": "op-2", "created_at": "2026-11-20T12:00:01Z"}`
+	const second = `{"number": 2, "active": false, "state": "failed", "restored_revision": 1, "csar_id": "firewall", "package_digest": "sha256:abc", "operation_id": "op-2", "created_at": "2026-11-20T12:00:01Z"}`
 	runAll(t, map[string]exchange{
 		"List":       {reason: "in order, with what is hidden masked", request: "GET /v1/vnf_instances/vnf-1/revisions", status: 200, want: `{"revisions": [` + first + `, ` + second + `]}`},
 		"ListPage":   {reason: "in pages", request: "GET /v1/vnf_instances/vnf-1/revisions?limit=1", status: 200, want: `{"revisions": [` + first + `], "next": "<<>>"}`, headers: []string{`Link: </v1/vnf_instances/vnf-1/revisions?limit=1&marker=0000000001>; rel="next"`}},

@@ -78,13 +78,13 @@ const (
 		`"errors":[{"object":{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall"},"field":"Deployment edge/firewall",` +
 		`"file":"web.yaml","line":1,"message":"is not ready"}]}}`
 
-	revisionsJSON = `{"revisions":[{"number":1,"active":false,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
+	revisionsJSON = `{"revisions":[{"number":1,"active":false,"state":"superseded","csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
 		`"parameters":{"replicas":1,"password":"********"},"labels":{"tenant":"blue"},"operation_id":"op-1","created_at":"2026-11-20T09:02:00Z"},` +
-		`{"number":2,"active":true,"restored_revision":1,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
+		`{"number":2,"active":true,"state":"active","restored_revision":1,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
 		`"vnf_instance_description":"For the holidays","operation_id":"op-2","created_at":"2026-11-20T09:20:00Z"}]}`
-	notesJSON = `{"number":1,"active":true,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
+	notesJSON = `{"number":1,"active":true,"state":"active","csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
 		`"notes":"Log in:\n  kubectl exec fw\u001b[2J","operation_id":"op-1","created_at":"2026-11-20T09:02:00Z"}`
-	noNotesJSON = `{"number":2,"active":true,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
+	noNotesJSON = `{"number":2,"active":true,"state":"active","csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
 		`"operation_id":"op-2","created_at":"2026-11-20T09:20:00Z"}`
 	opWaiting = opStart + `"state":"running","undoing":true,"retry_of":"op-0","on_unreachable":"wait","attempts":2,"undo_deadline":"2026-11-20T09:17:00Z",` +
 		`"waiting":{"since":"2026-11-20T09:02:10Z","reason":"tcp","message":"cloud region east is unreachable (tcp: connection refused)","next_attempt_at":"2026-11-20T09:30:15Z"},` + stepsStart + `]}`

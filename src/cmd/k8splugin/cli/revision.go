@@ -15,9 +15,16 @@ import (
 
 func instanceRevisions(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use:               "revisions ID|NAME",
-		Aliases:           []string{"history"},
-		Short:             "List an instance's revisions",
+		Use:     "revisions ID|NAME",
+		Aliases: []string{"history"},
+		Short:   "List an instance's revisions",
+		Long: `List an instance's revisions.
+
+The state of a revision is active, superseded (it was active before), pending (the
+running operation applies it) or failed (its operation failed, and its results were
+kept). A number is missing if its revision was undone or replaced after it had failed, or
+if it is older than the revisions that the server keeps. "operation list --instance"
+shows how each change ended.`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
@@ -76,12 +83,7 @@ the given one. Secrets are masked. Packages without a chart have no notes.`,
 func revisionColumns(now clock) []column[wire.Revision] {
 	return []column[wire.Revision]{
 		{"REVISION", false, func(r wire.Revision) string { return strconv.Itoa(r.Number) }},
-		{"ACTIVE", false, func(r wire.Revision) string {
-			if r.InForce {
-				return "yes"
-			}
-			return ""
-		}},
+		{"STATE", false, func(r wire.Revision) string { return string(r.State) }},
 		{"RESTORES", false, func(r wire.Revision) string {
 			if r.Restores == 0 {
 				return ""
