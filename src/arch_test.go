@@ -135,6 +135,7 @@ var floors = map[string]floor{
 	"simulator/so":         {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that it calls"},
 	"simulator/onap":       {[]string{"simulator/aai", "simulator/oof", "simulator/script", "simulator/sdc", "simulator/so"}, "the simulators are started around the service in one way, for the program and for tests"},
 	"simulator/subscriber": {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
+	"simulator/openstack":  {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
