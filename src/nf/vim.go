@@ -15,8 +15,7 @@ type VIM struct {
 	OpenStack *OpenStack     `json:"openstack,omitempty"` // of an OpenStackRegion only
 }
 
-// OpenStack is how to connect to an OpenStack cloud. The service stores it, and does
-// not connect.
+// OpenStack is how to connect to an OpenStack cloud.
 type OpenStack struct {
 	AuthURL       string `json:"auth_url"`
 	Username      string `json:"username"`
@@ -25,6 +24,7 @@ type OpenStack struct {
 	Project       string `json:"project_name"`
 	ProjectDomain string `json:"project_domain_name,omitempty"`
 	Insecure      bool   `json:"insecure,omitempty"` // its certificate is not to be verified
+	CA            []byte `json:"ca,omitempty"`       // PEM certificates; empty: the CAs that the system trusts
 }
 
 // LogValue logs only the URL: a JSON log would show the password.

@@ -1,0 +1,146 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+	sdk "github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// defaultDomain is the name of the domain of users and projects that name none.
+const defaultDomain = "Default"
+
+// session is a login at a cloud.
+type session struct {
+	subject                 string // the address of the cloud
+	transport               http.RoundTripper
+	compute, network, image *gophercloud.ServiceClient
+}
+
+// login gets a token and reads the catalog.
+func (c *Clouds) login(ctx context.Context, o nf.OpenStack) (*session, error) {
+	s := &session{subject: o.AuthURL}
+	if err := c.cfg.Hosts.Check(o.AuthURL); err != nil {
+		return nil, nf.E(nf.Forbidden, "use", "cloud "+s.subject, err)
+	}
+	inner, err := c.cfg.Connect(o)
+	if err != nil {
+		return nil, err
+	}
+	s.transport = inner
+	provider, err := sdk.NewClient(o.AuthURL)
+	if err != nil {
+		return nil, nf.E(nf.Invalid, "use", "cloud "+s.subject, errors.New("its address is not a URL"))
+	}
+	provider.UserAgent.Prepend("k8splugin")
+	provider.HTTPClient = http.Client{
+		Transport: careful{inner, o.Insecure}, Timeout: c.cfg.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	err = sdk.Authenticate(ctx, provider, gophercloud.AuthOptions{
+		IdentityEndpoint: o.AuthURL, Username: o.Username, Password: string(o.Password), DomainName: cmp.Or(o.UserDomain, defaultDomain),
+		Scope: &gophercloud.AuthScope{ProjectName: o.Project, DomainName: cmp.Or(o.ProjectDomain, defaultDomain)}, AllowReauth: true,
+	})
+	if err == nil {
+		err = s.services(provider)
+	}
+	if err != nil {
+		s.close()
+		return nil, s.wrong(ctx, "log in at", err)
+	}
+	return s, nil
+}
+
+// services finds the services in the catalog.
+func (s *session) services(provider *gophercloud.ProviderClient) error {
+	result, ok := provider.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return errors.New("the token is not one of Keystone v3")
+	}
+	catalog, err := result.ExtractServiceCatalog()
+	if err != nil {
+		return err
+	}
+	// gophercloud's locator requests the versions of a service without a context.
+	provider.EndpointLocator = func(of gophercloud.EndpointOpts) (string, error) { return endpoint(catalog, of) }
+	for _, service := range []struct {
+		to   **gophercloud.ServiceClient
+		make func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
+	}{{&s.compute, sdk.NewComputeV2}, {&s.network, sdk.NewNetworkV2}, {&s.image, sdk.NewImageV2}} {
+		if *service.to, err = service.make(provider, gophercloud.EndpointOpts{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endpoint returns the first public endpoint of a service.
+func endpoint(catalog *tokens.ServiceCatalog, of gophercloud.EndpointOpts) (string, error) {
+	for _, entry := range catalog.Entries {
+		if !slices.Contains(of.Types(), entry.Type) {
+			continue
+		}
+		for _, e := range entry.Endpoints {
+			if e.Interface == string(gophercloud.AvailabilityPublic) {
+				return gophercloud.NormalizeURL(e.URL), nil
+			}
+		}
+	}
+	return "", &noService{of.Type}
+}
+
+// noService is the error of a service that the catalog lacks.
+type noService struct{ kind string }
+
+func (e *noService) Error() string { return "its catalog has no public endpoint of the type " + e.kind }
+
+// close closes the connections.
+func (s *session) close() {
+	if t, ok := s.transport.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// security returns how the certificate of a cloud is verified.
+func security(o nf.OpenStack) (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // G402: the region says so
+	if len(o.CA) > 0 {
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(o.CA) {
+			return nil, nf.E(nf.Invalid, "use", "cloud "+o.AuthURL, errors.New("its CA holds no PEM certificate"))
+		}
+	}
+	return out, nil
+}
+
+// maxResponse is the length in bytes at which a response is cut off.
+const maxResponse = 32 << 20
+
+// careful refuses to send a request without TLS, and limits responses.
+type careful struct {
+	inner http.RoundTripper
+	plain bool // requests without TLS are allowed
+}
+
+var errPlain = errors.New("it would be sent without TLS; use https, or set cert_verify to false")
+
+// RoundTrip implements http.RoundTripper.
+func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && !c.plain {
+		return nil, errPlain
+	}
+	resp, err := c.inner.RoundTrip(r)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxResponse)
+	}
+	return resp, err
+}
