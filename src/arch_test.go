@@ -93,6 +93,7 @@ var floors = map[string]floor{
 	"network":           {[]string{"nf", "render", "shared"}, "networks are a kind of shared resources, and drivers know what their specs mean"},
 	"aairegion":         {[]string{"nf", "aai", "delay"}, "regions of A&AI are imported without knowing who asks for them, or how regions are reached"},
 	"clusterapi":        {[]string{"nf", "outbox", "delay"}, "clusters become regions without knowing who asks for them, or how regions are reached"},
+	"sol003":            {[]string{"nf", "store", "operation", "tosca", "delay"}, "VNFs and occurrences are kept without knowing how requests arrive, or how the engine carries them out"},
 	"site/shell":        {[]string{"nf", "outbound", "site"}, "hosts are talked to in one place"},
 	"site/ansible":      {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
 	"site/script":       {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},

@@ -1,0 +1,184 @@
+package sol003
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// Retry accepts another attempt at an occurrence that has failed temporarily. It returns
+// nf.Conflict in another state.
+func (m *Manager) Retry(ctx context.Context, id string, key nf.RequestKey) error {
+	return m.again(ctx, id, key, "")
+}
+
+// Rollback accepts the rollback of an occurrence that has failed temporarily. It returns
+// nf.Conflict in another state, and nf.Unsupported if the operation has no inverse.
+func (m *Manager) Rollback(ctx context.Context, id string, key nf.RequestKey) error {
+	return m.again(ctx, id, key, nf.Rollback)
+}
+
+// again accepts another attempt at an occurrence: with the verb, or, if that is empty, its
+// own one.
+func (m *Manager) again(ctx context.Context, id string, key nf.RequestKey, verb nf.Verb) error {
+	o, err := m.occurrences.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	name := "retry"
+	if verb != "" {
+		name = "roll back"
+	} else {
+		verb = verbOf(o.Operation)
+	}
+	key.Client += "\x00" + name + " " + id
+	_, err = m.accept(ctx, o.VNF, key, func() (operation.Request, error) {
+		r, v, _, err := m.failed(ctx, name, id)
+		if err != nil {
+			return operation.Request{}, err
+		}
+		if verb == nf.Rollback && !r.CanUndo {
+			return operation.Request{}, nf.E(nf.Unsupported, name, "occurrence "+id, fmt.Errorf("%s has no inverse; retry it or make it fail", r.Operation))
+		}
+		op := m.operation(v, verb, r.Task.Trace)
+		op.VNF.Occurrence = id
+		return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
+			taken, err := m.locks.TakeOp(ctx, op, v, func(now *nf.VNF) error {
+				if now.Occurrence != id {
+					return nf.E(nf.Conflict, name, "occurrence "+id, errNotFailed)
+				}
+				return nil
+			})
+			return []store.Op{taken}, err
+		}}, nil
+	})
+	return err
+}
+
+// failed returns an occurrence that has failed temporarily, with its VNF and the revisions
+// of both. It returns nf.Conflict in another state, and nf.Busy while an attempt runs.
+func (m *Manager) failed(ctx context.Context, verb, id string) (r record, v nf.VNF, read [2]store.Revision, err error) {
+	if r, read[0], err = m.occurrences.GetRevision(ctx, id); err != nil {
+		return r, v, read, err
+	}
+	if r.State != nf.OccurrenceFailedTemp {
+		return r, v, read, nf.E(nf.Conflict, verb, "occurrence "+id, fmt.Errorf("it is %s: %w", r.State, errNotFailed))
+	}
+	if v, read[1], err = m.vnfs.GetRevision(ctx, r.VNF); err != nil {
+		return r, v, read, err
+	}
+	lock := lockOf(&v)
+	if err := lock.Free(verb); err != nil {
+		return r, v, read, err
+	}
+	if v.Occurrence != id {
+		return r, v, read, nf.E(nf.Conflict, verb, "occurrence "+id, errNotFailed)
+	}
+	return r, v, read, nil
+}
+
+// Fail makes an occurrence that has failed temporarily fail. What it has done stays: a VNF
+// whose instantiation has failed is instantiated if it has an instance, so that it can be
+// terminated. It returns nf.Conflict in another state.
+func (m *Manager) Fail(ctx context.Context, id string) (nf.Occurrence, error) {
+	for attempt := 0; ; attempt++ {
+		r, ops, err := m.failing(ctx, id)
+		if err == nil {
+			_, err = store.Write(ctx, m.cfg.KV, ops)
+		}
+		if err == nil {
+			m.noticed.Send()
+			return r.Occurrence, nil
+		}
+		if kind := nf.KindOf(err); !changed(err) || kind != nf.Conflict && kind != nf.Exists {
+			return nf.Occurrence{}, err
+		}
+		if err := store.Pause(ctx, attempt); err != nil {
+			return nf.Occurrence{}, err
+		}
+	}
+}
+
+// failing returns the ops that make an occurrence fail: the notice, the occurrence, the
+// VNF, and the release of the package that the VNF does not get.
+func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store.Op, err error) {
+	r, v, read, err := m.failed(ctx, "fail", id)
+	if err != nil {
+		return r, nil, err
+	}
+	_, err = m.cfg.Instances.Instance(ctx, v.ID)
+	exists := err == nil
+	if err := nf.IgnoreNotFound(err); err != nil {
+		return r, nil, err
+	}
+	settle(&v, r.Task, nf.OccurrenceFailed)
+	switch {
+	case !exists:
+		v.Instantiated = nil
+	case v.Instantiated == nil && r.Task.After.Instantiated != nil:
+		v.VIMs, v.Instantiated = r.Task.After.VIMs, r.Task.After.Instantiated
+		settle(&v, r.Task, nf.OccurrenceFailed)
+	}
+	now := m.now()
+	v.Updated = now
+	r.Changes++
+	r.enter(nf.OccurrenceFailed, now)
+	r.Noticed = r.State
+	if ops, err = m.noticeOps(ctx, noticeOf(r, v)); err != nil {
+		return r, nil, err
+	}
+	occurrence, err := m.occurrences.ReplaceOp(id, r, read[0])
+	if err != nil {
+		return r, nil, err
+	}
+	vnf, err := m.vnfs.ReplaceOp(v.ID, v, read[1])
+	if err != nil {
+		return r, nil, err
+	}
+	ops = append(ops, occurrence, vnf)
+	if r.Task.After.Package != r.Task.Before.Package {
+		released, err := m.cfg.Packages.ReleaseOps(ctx, holding(v, r.Task.After.Package))
+		return r, append(ops, released...), err
+	}
+	return r, ops, nil
+}
+
+// Cancel cancels the present attempt at an occurrence. The engine has one way to cancel:
+// it ends the present step at once, so a graceful cancellation does not wait for the step.
+// An occurrence in the state STARTING ends as rolled back, unless the engine has begun;
+// any other one has failed temporarily. An attempt that succeeds before it stops has
+// succeeded. Cancel returns nf.Conflict in another state.
+func (m *Manager) Cancel(ctx context.Context, id string, _ bool) error {
+	o, err := m.Occurrence(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !o.State.Running() {
+		return nf.E(nf.Conflict, "cancel", "occurrence "+id, fmt.Errorf("it is %s; only STARTING, PROCESSING and ROLLING_BACK can be cancelled", o.State))
+	}
+	v, err := m.vnfs.Get(ctx, o.VNF)
+	if err != nil {
+		return err
+	}
+	if v.Occurrence != id || v.Operation == "" {
+		return nf.E(nf.Conflict, "cancel", "occurrence "+id, errors.New("its attempt has ended"))
+	}
+	if _, err := m.ledger.Cancel(ctx, v.Operation); err != nil {
+		return err
+	}
+	_, err = m.occurrences.Update(ctx, id, func(r *record) error {
+		r.Cancel = r.State.Running()
+		return nil
+	})
+	return err
+}
+
+// expired reports whether an occurrence whose VNF was deleted is past the retention.
+func (m *Manager) expired(r record, now time.Time) bool {
+	return r.State.Final() && r.Entered.Before(now.Add(-m.cfg.Retention))
+}

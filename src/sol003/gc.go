@@ -1,0 +1,112 @@
+package sol003
+
+import (
+	"context"
+	"maps"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// sweep is one search for stale records of VNFs.
+type sweep struct {
+	m *Manager
+
+	named  map[string]string          // the occurrence that each VNF names
+	needed map[string]map[string]bool // packages by VNF
+	live   map[string]bool            // occurrences with an attempt that has not ended
+}
+
+var _ operation.Sweep = (*sweep)(nil)
+
+func newSweep(m *Manager) *sweep {
+	return &sweep{m, map[string]string{}, map[string]map[string]bool{}, map[string]bool{}}
+}
+
+func (w *sweep) need(vnf, pkg string) {
+	if w.needed[vnf] == nil {
+		w.needed[vnf] = map[string]bool{}
+	}
+	w.needed[vnf][pkg] = true
+}
+
+// Subjects implements operation.Sweep. A VNF whose operation was given up keeps the
+// occurrence that it names: that can be retried.
+func (w *sweep) Subjects(ctx context.Context, named operation.Named) error {
+	return w.m.locks.Scan(ctx, named, func(v nf.VNF) {
+		w.named[v.ID] = v.Occurrence
+		w.need(v.ID, v.Package)
+	}, w.m.giveUp)
+}
+
+// giveUp edits a VNF whose operation has ended or does not exist: the store has applied
+// the lock late. The VNF no longer names an occurrence whose request was withdrawn.
+func (m *Manager) giveUp(ctx context.Context, v *nf.VNF) error {
+	if v.Occurrence == "" {
+		return nil
+	}
+	_, err := m.occurrences.Get(ctx, v.Occurrence)
+	if err != nil && nf.KindOf(err) == nf.NotFound {
+		v.Occurrence, err = "", nil
+	}
+	return err
+}
+
+// Operation implements operation.Sweep.
+func (w *sweep) Operation(op nf.Operation) {
+	if !op.State.Final() {
+		w.live[op.VNF.Occurrence] = true
+	}
+}
+
+// Find implements operation.Sweep. It finds occurrences whose requests were not accepted,
+// those of VNFs that were deleted before the retention, and holds that no VNF needs.
+func (w *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
+	now := w.m.now()
+	for r, err := range w.m.occurrences.All(ctx, "") {
+		if err != nil {
+			return err
+		}
+		occurrence, exists := w.named[r.VNF]
+		if w.live[r.ID] || exists && occurrence == r.ID {
+			w.need(r.VNF, r.Task.After.Package)
+			continue
+		}
+		if exists && r.State.Final() || !exists && r.State.Final() && !w.m.expired(r, now) {
+			continue
+		}
+		found["occurrence "+r.ID] = func(ctx context.Context) error {
+			return w.m.occurrences.DeleteWhere(ctx, r.ID, func(now record) bool { return now.Changes == r.Changes && now.Claim == r.Claim })
+		}
+	}
+	abandoned, _, err := store.AbandonedHolds(ctx, w.m.cfg.KV, nf.VNFSubject, func(h store.Hold) bool {
+		return w.needed[h.Holder.Subject.ID][h.Thing]
+	}, w.dropHold)
+	maps.Copy(found, abandoned)
+	return err
+}
+
+// dropHold drops a hold that its VNF does not need. It drops nothing if the VNF has come
+// to use the package in the meantime.
+func (w *sweep) dropHold(ctx context.Context, h store.Hold, drop store.Op) error {
+	id := h.Holder.Subject.ID
+	v, read, err := w.m.vnfs.GetRevision(ctx, id)
+	if err := nf.IgnoreNotFound(err); err != nil {
+		return err
+	}
+	if err != nil {
+		read = store.Absent
+	} else if v.Package == h.Thing || v.Occurrence != "" {
+		return nil
+	}
+	same, err := w.m.vnfs.CheckOp(id, read)
+	if err != nil {
+		return err
+	}
+	_, err = store.Write(ctx, w.m.cfg.KV, []store.Op{same, drop})
+	if kind := nf.KindOf(err); err != nil && (kind == nf.Exists || kind == nf.Conflict) {
+		return nil
+	}
+	return err
+}

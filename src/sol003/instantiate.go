@@ -1,0 +1,258 @@
+package sol003
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/tosca"
+)
+
+// The additional parameters that the ledger knows.
+const (
+	filesParameter     = "lcm-kubernetes-def-files"
+	chartParameter     = "helm_chart_path"
+	namespaceParameter = "namespace"
+	flavorParameter    = "flavour_id"
+	levelParameter     = "instantiation_level_id"
+)
+
+// Instantiate accepts the instantiation of a VNF. It returns nf.Invalid for an unknown
+// flavor or level, and for files that are not artifacts of the package; nf.NotFound for an
+// unknown VIM; nf.Unsupported for a VIM that is not a Kubernetes cluster; and nf.Conflict
+// if the VNF is instantiated. Other errors of the package and the region end the
+// occurrence as rolled back.
+func (m *Manager) Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
+	return m.begin(ctx, id, nf.OccurrenceInstantiate, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
+		if v.Instantiated != nil {
+			return record{}, nf.E(nf.Conflict, string(nf.Instantiate), "VNF "+v.ID, errors.New("it is instantiated already"))
+		}
+		p, err := m.resolve.usable(ctx, v)
+		if err != nil {
+			return record{}, err
+		}
+		in, inputs, err := m.resolve.instantiation(ctx, v, p, req)
+		if err != nil {
+			return record{}, err
+		}
+		vims, region, err := m.resolve.connections(ctx, req.VIMs)
+		if err != nil {
+			return record{}, err
+		}
+		in.Region = region.ID
+		if in.Namespace == "" {
+			in.Namespace = region.DefaultNamespace
+		}
+		if in.Namespace == "" {
+			in.Namespace = "default"
+		}
+		if faults := nf.CheckNamespace("additionalParams.namespace", in.Namespace); len(faults) > 0 {
+			return record{}, nf.E(nf.Invalid, string(nf.Instantiate), "VNF "+v.ID, faults)
+		}
+		after := v
+		after.Instantiated, after.VIMs = &in, vims
+		after.Extensions, after.Configurable = merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
+		return record{Task: task{After: after, Inputs: inputs, Attach: req.Networks}}, checkTexts(string(nf.Instantiate), "VNF "+v.ID, after)
+	})
+}
+
+// usable returns the package of a VNF. It returns nf.Unsupported if the package is
+// disabled.
+func (rs resolver) usable(ctx context.Context, v nf.VNF) (nf.Package, error) {
+	p, err := rs.cfg.Packages.Package(ctx, v.Package)
+	if err != nil {
+		return p, err
+	}
+	if p.Disabled || p.State() != nf.PackageOnboarded || p.VNFD == nil {
+		return p, unusable(v.VNFD.ID)
+	}
+	return p, nil
+}
+
+// instantiation returns what a VNF is to be, without its region, and the parameters of its
+// package.
+func (rs resolver) instantiation(ctx context.Context, v nf.VNF, p nf.Package, req nf.InstantiateVNFRequest) (nf.InstantiatedVNF, map[string]any, error) {
+	in := nf.InstantiatedVNF{Flavor: req.Flavor, Level: req.Level, Params: req.Extra}
+	flavor, err := rs.flavor(ctx, p.ID, req.Flavor)
+	if err != nil {
+		return in, nil, err
+	}
+	if _, err := flavor.Level(req.Level); err != nil {
+		return in, nil, err
+	}
+	in.Scale, in.MaxScale = scaleOf(flavor, req.Level)
+	if in.Files, err = filesOf(nf.Instantiate, v, p, req.Extra); err != nil {
+		return in, nil, err
+	}
+	if in.Namespace, err = textOf(nf.Instantiate, v, req.Extra, namespaceParameter); err != nil {
+		return in, nil, err
+	}
+	return in, inputsOf(req.Extra, req.Flavor, orDefault(req.Level, flavor.DefaultLevel)), nil
+}
+
+const maxQuote = 200
+
+// flavor returns a deployment flavor of a package. It returns nf.Invalid if the package has
+// none with the id.
+func (rs resolver) flavor(ctx context.Context, pkg, id string) (tosca.Flavor, error) {
+	topology, err := rs.cfg.Descriptors.Topology(ctx, pkg)
+	if err != nil {
+		return tosca.Flavor{}, fmt.Errorf("cannot read the VNF descriptor of package %s: %w", pkg, err)
+	}
+	return topology.Flavor(id)
+}
+
+// scaleOf returns the levels of the scaling aspects of a flavor at an instantiation level,
+// and the highest ones.
+func scaleOf(f tosca.Flavor, level string) (levels, highest map[string]int) {
+	if len(f.Aspects) == 0 {
+		return nil, nil
+	}
+	highest = map[string]int{}
+	for id, aspect := range f.Aspects {
+		highest[id] = aspect.MaxLevel
+	}
+	return f.AspectLevels(level), highest
+}
+
+// inputsOf returns the parameters of a package.
+func inputsOf(extra map[string]any, flavor, level string) map[string]any {
+	inputs := maps.Clone(extra)
+	if inputs == nil {
+		inputs = map[string]any{}
+	}
+	delete(inputs, namespaceParameter)
+	inputs[flavorParameter] = flavor
+	if level != "" {
+		inputs[levelParameter] = level
+	}
+	return inputs
+}
+
+// filesOf returns the files that additional parameters select. It returns nf.Invalid for
+// one that is not an artifact of the package.
+func filesOf(verb nf.Verb, v nf.VNF, p nf.Package, extra map[string]any) ([]string, error) {
+	var files []string
+	for _, parameter := range [...]string{filesParameter, chartParameter} {
+		value, given := extra[parameter]
+		if !given {
+			continue
+		}
+		items, isList := value.([]any)
+		if !isList || parameter == chartParameter {
+			items = []any{value}
+		}
+		for _, item := range items {
+			name, isText := item.(string)
+			if !isText || !slices.ContainsFunc(p.VNFD.Artifacts, func(a nf.PackageArtifact) bool { return a.Path == name }) {
+				return nil, invalid(verb, v, "additionalParams."+parameter, "%s is not an artifact of the package", nf.Clip(fmt.Sprintf("%q", item), maxQuote))
+			}
+			if parameter == filesParameter {
+				files = append(files, name)
+			}
+		}
+	}
+	return files, nil
+}
+
+// textOf returns a parameter that is a text; empty if it is not given.
+func textOf(verb nf.Verb, v nf.VNF, extra map[string]any, parameter string) (string, error) {
+	value, given := extra[parameter]
+	text, isText := value.(string)
+	if given && !isText {
+		return "", invalid(verb, v, "additionalParams."+parameter, "must be a string")
+	}
+	return text, nil
+}
+
+// defaultVIM is the key of the connection of a VNF whose request names no VIM.
+const defaultVIM = "default"
+
+// connections returns the connections of a request, and the region of the first one.
+func (rs resolver) connections(ctx context.Context, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.VIMConnection, nf.Region, error) {
+	regions, err := rs.regionsOf(ctx, wanted)
+	if err != nil {
+		return nil, nf.Region{}, err
+	}
+	out := map[string]nf.VIMConnection{}
+	for key, r := range regions {
+		out[key] = nf.VIMConnection{VIM: r.VIMID(), Region: r.ID, Type: orDefault(wanted[key].Type, vimType), Extra: wanted[key].Extra}
+	}
+	return out, regions[slices.Sorted(maps.Keys(regions))[0]], nil
+}
+
+const vimType = "ETSINFV.KUBERNETES.V_1"
+
+func orDefault(text, otherwise string) string {
+	if text != "" {
+		return text
+	}
+	return otherwise
+}
+
+// regionsOf is Manager.RegionsOf.
+func (rs resolver) regionsOf(ctx context.Context, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.Region, error) {
+	out := map[string]nf.Region{}
+	for r, err := range rs.cfg.Regions.RegionsFrom(ctx, nf.Cursor{}) {
+		if err != nil {
+			return nil, err
+		}
+		if len(wanted) == 0 && r.VIM != nil && r.VIM.Default {
+			out[defaultVIM] = r
+		}
+		for key, w := range wanted {
+			if selects(w, r) {
+				out[key] = r
+			}
+		}
+	}
+	if len(wanted) == 0 && len(out) == 0 {
+		return nil, nf.E(nf.NotFound, "use", "the default VIM", nil)
+	}
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if _, found := out[key]; !found {
+			return nil, nf.E(nf.NotFound, "use", "VIM "+strconv.Quote(nf.Clip(orDefault(wanted[key].VIM, serverOf(wanted[key])), maxQuote)), nil)
+		}
+	}
+	return out, usableVIMs(out)
+}
+
+// selects reports whether a connection of a request names a region: by its id as a VIM, or
+// by its server.
+func selects(w nf.VIMConnectionRequest, r nf.Region) bool {
+	if w.VIM != "" {
+		return w.VIM == r.VIMID()
+	}
+	return r.Access.Server != "" && r.Access.Server == serverOf(w)
+}
+
+// usableVIMs returns nf.Unsupported if one of the regions is not a Kubernetes cluster.
+func usableVIMs(regions map[string]nf.Region) error {
+	for _, r := range regions {
+		if r.Type == nf.OpenStackRegion {
+			return nf.E(nf.Unsupported, "use", "VIM "+r.VIMName(), errors.New("it is an OpenStack cloud; VNFs run on Kubernetes clusters"))
+		}
+	}
+	return nil
+}
+
+// serverOf returns the URL of the API server that a connection of a request names.
+func serverOf(w nf.VIMConnectionRequest) string {
+	server, _ := w.Interface["endpoint"].(string)
+	return server
+}
+
+// Terminate accepts the termination of a VNF. The objects are deleted with the grace
+// periods of their pods, whatever gracefulTerminationTimeout is: the engine has none of its
+// own. It returns nf.Conflict if the VNF is not instantiated.
+func (m *Manager) Terminate(ctx context.Context, id string, req nf.TerminateVNFRequest) (nf.Occurrence, error) {
+	return m.begin(ctx, id, nf.OccurrenceTerminate, req.VNFRequest, func(_ context.Context, v nf.VNF) (record, error) {
+		after := v
+		after.Instantiated, after.VIMs = nil, nil
+		return record{Task: task{After: after}}, instantiated(nf.Terminate, v)
+	})
+}

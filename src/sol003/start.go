@@ -1,0 +1,128 @@
+package sol003
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// key is the key of this attempt's request to the engine.
+func (r *run) key() nf.RequestKey { return nf.RequestKey{Client: "sol003", Key: r.op().ID} }
+
+func (r *run) options() nf.Options {
+	return nf.Options{OnFailure: nf.Keep, Key: r.key(), Trace: r.record().Task.Trace}
+}
+
+// start begins the engine's operation of the attempt, or returns the one that an earlier
+// process has begun. It returns a zero one if there is nothing to do.
+func (r *run) start(ctx context.Context) (nf.Operation, error) {
+	rec := r.record()
+	in, err := r.m.cfg.Instances.Instance(ctx, r.vnf.ID)
+	gone := err != nil && nf.KindOf(err) == nf.NotFound
+	switch {
+	case err != nil && !gone:
+		return nf.Operation{}, err
+	case r.undoes() && gone:
+		return nf.Operation{}, nil // the instantiation has left nothing
+	case r.undoes():
+		return r.undo(ctx, in)
+	case rec.Operation == nf.OccurrenceTerminate && gone:
+		return nf.Operation{}, nil
+	case rec.Engine.Forward != "" && rec.Operation != nf.OccurrenceHeal && !gone:
+		return r.m.cfg.Repairs.Retry(ctx, rec.Engine.Forward, r.options())
+	}
+	return r.forward(ctx)
+}
+
+// undo begins the undo of the engine's operation. A heal has nothing to undo: the revision
+// in force is applied again.
+func (r *run) undo(ctx context.Context, in nf.Instance) (nf.Operation, error) {
+	rec := r.record()
+	last, err := r.m.cfg.Instances.Operation(ctx, in.LastOperation)
+	if err != nil && nf.KindOf(err) != nf.NotFound {
+		return nf.Operation{}, err
+	}
+	switch {
+	case last.Request.Same(r.key()): // an earlier process has begun it
+		return last, nil
+	case rec.Engine.Undo != "" && in.LastOperation == rec.Engine.Undo:
+		return r.m.cfg.Repairs.Retry(ctx, rec.Engine.Undo, r.options())
+	case rec.Operation == nf.OccurrenceHeal:
+		return r.m.cfg.Changes.Rollback(ctx, in.ID, nf.RollbackRequest{Revision: in.Revision, Options: r.options()})
+	case last.State == nf.Succeeded:
+		return nf.Operation{}, nil // it was undone already
+	}
+	return r.m.cfg.Repairs.Undo(ctx, in.LastOperation, r.options())
+}
+
+// forward begins the engine's operation that carries out the occurrence.
+func (r *run) forward(ctx context.Context) (nf.Operation, error) {
+	rec, changes, id := r.record(), r.m.cfg.Changes, r.vnf.ID
+	after := rec.Task.After
+	switch rec.Operation {
+	case nf.OccurrenceInstantiate:
+		return changes.Instantiate(ctx, nf.InstantiateRequest{
+			Spec: nf.Spec{Package: after.Package, Inputs: nf.Inputs{Parameters: rec.Task.Inputs}, Networks: rec.Task.Attach},
+			ID:   id, Region: after.Instantiated.Region, Project: nf.ProjectOf(after.Project), Namespace: after.Instantiated.Namespace, Options: r.options(),
+		})
+	case nf.OccurrenceTerminate:
+		return changes.Terminate(ctx, id, nf.TerminateRequest{Options: r.options()})
+	case nf.OccurrenceScale:
+		return changes.Act(ctx, id, nf.ActRequest{Verb: nf.Scale, Scale: rec.Task.Scaling, Options: r.options()})
+	case nf.OccurrenceHeal:
+		pods, err := r.unhealthy(ctx)
+		if err != nil {
+			return nf.Operation{}, err
+		}
+		return changes.Act(ctx, id, nf.ActRequest{Verb: nf.Heal, Pods: pods, Options: r.options()})
+	default:
+		return changes.Upgrade(ctx, id, nf.UpgradeRequest{Options: r.options(), Edit: func(s *nf.Spec) error {
+			s.Package, s.Networks = after.Package, attached(s.Networks, rec.Task.Attach)
+			if rec.Operation == nf.OccurrenceCurrentPackage {
+				s.Inputs.Parameters = maps.Clone(rec.Task.Inputs)
+			}
+			return nil
+		}})
+	}
+}
+
+// unhealthy returns the pods to replace, as "namespace/name": those of the components of
+// the request, or of all. Those that do not exist, or that nothing would replace, are left
+// out: the engine creates missing objects.
+func (r *run) unhealthy(ctx context.Context) ([]string, error) {
+	pods, err := r.m.cfg.Instances.Pods(ctx, r.vnf.ID)
+	if err != nil {
+		return nil, err
+	}
+	names := r.names(ctx)
+	var out []string
+	for _, p := range pods {
+		c, found := componentOf(p, names)
+		if !found || c.Workload == "Pod" {
+			continue
+		}
+		if wanted := r.record().Task.Heal; len(wanted) == 0 || slices.Contains(wanted, c.ID()) {
+			out = append(out, p.Namespace+"/"+p.Name)
+		}
+	}
+	return out, nil
+}
+
+// attached returns the attachments of a spec after others were requested. One replaces
+// that of the same interface of the same workload.
+func attached(present, wanted []nf.Attachment) []nf.Attachment {
+	out := slices.Clone(present)
+	for _, w := range wanted {
+		at := slices.IndexFunc(out, func(a nf.Attachment) bool {
+			return a.Workload == w.Workload && a.Interface == w.Interface && (w.Interface != "" || a.Network == w.Network)
+		})
+		if at < 0 {
+			out = append(out, w)
+			continue
+		}
+		out[at] = w
+	}
+	return out
+}
