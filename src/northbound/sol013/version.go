@@ -17,8 +17,11 @@ const versionHeader = "Version"
 var versions = map[string]string{
 	"/vnflcm/v1/": "1.3.0",
 	"/vnflcm/v2/": "2.0.0",
-	"/vnffm/v1/":  "1.3.0",
-	"/vnfpm/v2/":  "2.1.0",
+
+	"/vnflcm/api_versions/": "2.0.0",
+
+	"/vnffm/v1/": "1.3.0",
+	"/vnfpm/v2/": "2.1.0",
 }
 
 // VersionOf returns the version of the API that has a path, or "" if the path has none.

@@ -1,0 +1,169 @@
+package vnflcm
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
+)
+
+// occurrences serves occurrences.
+type occurrences struct {
+	e edition
+
+	store    Occurrences
+	recovery Recovery
+}
+
+// occurrence is a VnfLcmOpOcc.
+type occurrence struct {
+	ID        string           `json:"id"`
+	State     string           `json:"operationState"`
+	Entered   string           `json:"stateEnteredTime"`
+	Started   string           `json:"startTime"`
+	VNF       string           `json:"vnfInstanceId"`
+	Grant     string           `json:"grantId,omitempty"`
+	Operation string           `json:"operation"`
+	Automatic bool             `json:"isAutomaticInvocation"`
+	Params    json.RawMessage  `json:"operationParams,omitempty"`
+	Cancel    bool             `json:"isCancelPending"`
+	Error     *problem         `json:"error,omitempty"`
+	Resources *resourceChanges `json:"resourceChanges,omitempty"`
+	Changed   json.RawMessage  `json:"changedInfo,omitempty"`
+	Links     map[string]link  `json:"_links"`
+}
+
+// problem is a ProblemDetails.
+type problem struct {
+	Status int    `json:"status"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+}
+
+type resourceChanges struct {
+	VNFCs []affectedVNFC `json:"affectedVnfcs"`
+}
+
+type affectedVNFC struct {
+	ID       string         `json:"id"`
+	VDU      string         `json:"vduId"`
+	Change   string         `json:"changeType"`
+	Compute  resource       `json:"computeResource"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// occurrenceOf converts an occurrence. Base is the address of the API.
+func (e edition) occurrenceOf(o nf.Occurrence, base string) occurrence {
+	out := occurrence{
+		ID: o.ID, State: string(o.State), Entered: stamp(o.Entered), Started: stamp(o.Started), VNF: o.VNF, Grant: o.Grant, Operation: string(o.Operation),
+		Automatic: o.Automatic, Params: o.Params, Cancel: o.Cancel, Changed: o.Changed, Links: e.occurrenceLinks(o, base),
+	}
+	if f := o.Failure; f != nil {
+		status := northbound.Status(nf.E(f.Kind, "", "", nil))
+		out.Error = &problem{Status: status, Title: http.StatusText(status), Detail: f.Message}
+	}
+	if len(o.VNFCs) > 0 {
+		out.Resources = &resourceChanges{}
+		for _, c := range o.VNFCs {
+			out.Resources.VNFCs = append(out.Resources.VNFCs, affectedVNFC{c.ID(), c.VDU, string(c.Change), resource{c.Resource, c.Workload}, c.Metadata})
+		}
+	}
+	return out
+}
+
+// stamp writes a time as RFC 3339 has it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// occurrenceLinks returns the links to the requests that the state of an occurrence
+// allows.
+func (e edition) occurrenceLinks(o nf.Occurrence, base string) map[string]link {
+	self := e.occurrenceAt(base, o.ID)
+	out := map[string]link{"self": {self}, "vnfInstance": {e.vnfAt(base, o.VNF)}}
+	if o.State == nf.OccurrenceFailedTemp {
+		out["retry"], out["fail"] = link{self + "/retry"}, link{self + "/fail"}
+		if o.CanUndo {
+			out["rollback"] = link{self + "/rollback"}
+		}
+	}
+	if o.State.Running() && !o.Cancel {
+		out["cancel"] = link{self + "/cancel"}
+	}
+	return out
+}
+
+func (oc occurrences) list(w http.ResponseWriter, r *http.Request) error {
+	base := oc.e.base(r)
+	return sol013.Listing[nf.Occurrence]{
+		Attributes: sol013.Attributes{
+			Mandatory: []string{"id", "operationState", "stateEnteredTime", "startTime", "vnfInstanceId", "operation", "isAutomaticInvocation", "isCancelPending", "_links"},
+			Excluded:  []string{"operationParams", "error", "resourceChanges", "changedInfo", "changedExtConnectivity"},
+		},
+		ID:   func(o nf.Occurrence) string { return o.ID },
+		Show: func(_ *http.Request, o nf.Occurrence) (any, error) { return oc.e.occurrenceOf(o, base), nil },
+	}.Answer(w, r, func(from nf.Cursor) iter.Seq2[nf.Occurrence, error] {
+		return oc.store.OccurrencesFrom(r.Context(), from)
+	})
+}
+
+func (oc occurrences) get(w http.ResponseWriter, r *http.Request) error {
+	o, err := oc.store.Occurrence(r.Context(), occurrenceID(r))
+	if err != nil {
+		return err
+	}
+	return northbound.Answer(w, http.StatusOK, oc.e.occurrenceOf(o, oc.e.base(r)))
+}
+
+func (oc occurrences) retry(w http.ResponseWriter, r *http.Request) error {
+	return accepted(w, r, oc.recovery.Retry)
+}
+
+func (oc occurrences) rollback(w http.ResponseWriter, r *http.Request) error {
+	return accepted(w, r, oc.recovery.Rollback)
+}
+
+// accepted answers 202 when a request about an occurrence is accepted.
+func accepted(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, id string, key nf.RequestKey) error) error {
+	key, err := northbound.RequestKey(r, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(r.Context(), occurrenceID(r), key); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+func (oc occurrences) fail(w http.ResponseWriter, r *http.Request) error {
+	o, err := oc.recovery.Fail(r.Context(), occurrenceID(r))
+	if err != nil {
+		return err
+	}
+	return northbound.Answer(w, http.StatusOK, oc.e.occurrenceOf(o, oc.e.base(r)))
+}
+
+// cancellation is a CancelMode.
+type cancellation struct {
+	Mode string `json:"cancelMode"`
+}
+
+func (oc occurrences) cancel(w http.ResponseWriter, r *http.Request) error {
+	in, err := northbound.Decode[cancellation](r)
+	if err != nil {
+		return err
+	}
+	if err := oc.recovery.Cancel(r.Context(), occurrenceID(r), in.Mode == "FORCEFUL"); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+func occurrenceID(r *http.Request) string { return mux.Vars(r)["occurrence_id"] }
