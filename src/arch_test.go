@@ -113,6 +113,8 @@ var floors = map[string]floor{
 	"northbound/vnflcm":  {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and what runs an occurrence is declared"},
 	"northbound/vnfpkgm": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and what a CSAR says is in the vocabulary"},
 
+	"northbound/vnfsubscription": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and how subscribers are notified is declared"},
+
 	"csar/csartest":                 {nil, "one set of CSARs, for all tests"},
 	"access/accesstest":             {[]string{"nf"}, "permissions are tested once, for every API"},
 	"operation/operationtest":       {[]string{"nf", "store", "operation"}, "one table of deaths, for the operations of every kind"},
