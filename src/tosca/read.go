@@ -26,23 +26,29 @@ var (
 // their clean paths; one whose content is nil is too large to be read. Read returns
 // nf.Invalid with a violation for each fault.
 func Read(files map[string][]byte, entry string) (Topology, error) {
+	out, _, err := read(files, entry)
+	return out, err
+}
+
+// read returns the topology, and the parts of the descriptor by flavor.
+func read(files map[string][]byte, entry string) (Topology, map[string]*scope, error) {
 	r, err := load(files, entry)
 	if err != nil {
-		return Topology{}, err
+		return Topology{}, nil, err
 	}
-	out := Topology{Flavors: map[string]Flavor{}}
+	out, parts := Topology{Flavors: map[string]Flavor{}}, map[string]*scope{}
 	for _, t := range r.templates {
 		out.Files = append(out.Files, t.file)
 	}
 	for _, s := range r.scopes() {
-		if first, twice := out.Flavors[s.id]; twice {
-			r.fault(s.main.file, nil, "describes the flavor %q, which another file describes, too", first.ID)
+		if parts[s.id] != nil {
+			r.fault(s.main.file, nil, "describes the flavor %q, which %s describes, too", s.id, parts[s.id].main.file)
 			continue
 		}
-		out.Flavors[s.id] = s.flavor()
+		out.Flavors[s.id], parts[s.id] = s.flavor(), s
 	}
 	out.Warnings = r.warnings
-	return out, r.err()
+	return out, parts, r.err()
 }
 
 // scope is the part of the descriptor that one flavor consists of.
@@ -266,6 +272,12 @@ func (s *scope) vdu(e entity) VDU {
 	if out.Name == "" {
 		out.Name = e.name
 	}
+	switch { // the names that Translate gives
+	case s.r.derives(e.typ, typeTackerVDU):
+		out.Name, out.Workload = "svc-"+asLabel(e.name), kindDeployment
+	case s.r.derives(e.typ, typeDeployable):
+		out.Name = asLabel(out.Name)
+	}
 	profile := s.property(e, "vdu_profile")
 	out.Min = s.number(e.file, get(profile, "min_number_of_instances"), "min_number_of_instances", 0)
 	out.Max = s.number(e.file, get(profile, "max_number_of_instances"), "max_number_of_instances", 0)
@@ -273,7 +285,7 @@ func (s *scope) vdu(e entity) VDU {
 		s.r.fault(e.file, profile, "min_number_of_instances %d is greater than max_number_of_instances %d", out.Min, out.Max)
 	}
 	if mcio := s.property(e, "mcio_identification_data"); mcio != nil {
-		out.Workload = scalar(s.resolve(get(mcio, "type")))
+		out.Workload = nf.Clip(scalar(s.resolve(get(mcio, "type"))), maxText)
 		if name := scalar(s.resolve(get(mcio, "name"))); name != "" {
 			out.Name = nf.Clip(name, maxText)
 		}

@@ -28,8 +28,8 @@ type Flavor struct {
 
 // VDU is a virtualisation deployment unit: a workload of Kubernetes.
 type VDU struct {
-	Name        string // metadata.name of the workload: properties.name, or the id
-	Workload    string // kind of the workload, if the descriptor has it (mcio_identification_data)
+	Name        string // metadata.name of the workload: properties.name or the id, in the form that Translate gives it
+	Workload    string // kind of the workload; empty: the descriptor does not say it
 	Description string
 	Min, Max    int    // pods, by vdu_profile; Max 0: the profile gives none
 	Initial     int    // pods with all aspects at level 0; -1: the descriptor gives none
