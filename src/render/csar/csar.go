@@ -90,7 +90,9 @@ func (r Renderer) Check(ctx context.Context, files render.Files) (render.Summary
 	}
 	describe(&out, c, files)
 	if len(manifests)+len(charts) == 0 {
-		out.Warnings = append(out.Warnings, "no artifact is a Kubernetes manifest or a Helm chart, so that no instance can be created")
+		if err := r.checkTranslation(ctx, &out, c, files); err != nil {
+			return render.Summary{}, err
+		}
 	}
 	out.Warnings = capped(out.Warnings)
 	return out, nil
@@ -136,7 +138,12 @@ func (r Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if err != nil {
 		return render.Output{}, err
 	}
-	out, err := r.render(ctx, in, size, manifests, charts)
+	var out render.Output
+	if len(manifests)+len(charts) > 0 {
+		out, err = r.render(ctx, in, size, manifests, charts)
+	} else {
+		out, err = r.translated(ctx, in, c, size)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -145,7 +152,7 @@ func (r Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	return out, nil
 }
 
-// render renders the manifests, or the chart.
+// render renders the manifests, or the only chart.
 func (r Renderer) render(ctx context.Context, in render.Input, size *sizing, manifests, charts []string) (render.Output, error) {
 	switch {
 	case len(manifests) > 0:
@@ -156,24 +163,22 @@ func (r Renderer) render(ctx context.Context, in render.Input, size *sizing, man
 		}
 		move(out, in.Builtins["namespace"])
 		return out, nil
-	case len(charts) == 1:
-		chart, err := unpack(in.Files, charts[0])
-		if err != nil {
-			return render.Output{}, err
-		}
-		if err := size.helmValues(&in); err != nil {
-			return render.Output{}, err
-		}
-		in.Files = chart
-		out, err := r.cfg.Charts.Render(ctx, in)
-		if err != nil {
-			return out, fmt.Errorf("cannot render the chart %s: %w", charts[0], err)
-		}
-		return out, nil
 	case len(charts) > 1:
 		return render.Output{}, unusable(ChartParameter, "is required: the CSAR has the charts "+strings.Join(charts[:min(len(charts), maxShown)], ", "))
 	}
-	return render.Output{}, unusable(FilesParameter, "is empty, and no artifact of the CSAR is a Kubernetes manifest or a Helm chart")
+	chart, err := unpack(in.Files, charts[0])
+	if err != nil {
+		return render.Output{}, err
+	}
+	if err := size.helmValues(&in); err != nil {
+		return render.Output{}, err
+	}
+	in.Files = chart
+	out, err := r.cfg.Charts.Render(ctx, in)
+	if err != nil {
+		return out, fmt.Errorf("cannot render the chart %s: %w", charts[0], err)
+	}
+	return out, nil
 }
 
 // selected returns the manifests and the charts of an instance, and removes the
@@ -202,6 +207,9 @@ func selected(c csar.CSAR, in *render.Input) (manifests, charts []string, err er
 		if manifests, charts = kubernetes(c, in.Files); len(manifests) > 0 {
 			charts = nil
 		}
+	}
+	if chosen && err == nil && len(manifests) == 0 {
+		err = unusable(FilesParameter, "must name a manifest, or be absent")
 	}
 	return manifests, charts, err
 }

@@ -4,7 +4,7 @@
 // An instance is created from the manifests that the parameter lcm-kubernetes-def-files
 // lists, or from the chart that helm_chart_path names. Without both, these are all
 // artifacts that are manifests, in the order of the list of artifacts; or else the only
-// chart. All manifests together are one group: they are applied in the order that their
+// chart; or else the translation of the VNF descriptor. All manifests together are one group: they are applied in the order that their
 // kinds need, and then waited for. The other parameters are the values of the chart.
 //
 // Guarantees: nothing but listed artifacts is rendered. Manifests are literal: $ has no

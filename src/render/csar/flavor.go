@@ -26,10 +26,11 @@ type workload struct{ kind, name string }
 
 // sizing is the size that a request asks for.
 type sizing struct {
-	counts    map[string]int      // pods by VDU
-	workloads map[string]workload // by VDU
-	valued    map[string]bool     // VDUs whose pods are a value of the chart
-	scripts   map[string]tosca.Script
+	flavor, level string
+	counts        map[string]int      // pods by VDU
+	workloads     map[string]workload // by VDU; nil: neither a flavor nor a level was asked for
+	valued        map[string]bool     // VDUs whose pods are a value of the chart
+	scripts       map[string]tosca.Script
 }
 
 // descriptor reads the VNF descriptor of a CSAR.
@@ -54,8 +55,8 @@ func text(in *render.Input, name string) (string, error) {
 	return out, nil
 }
 
-// sized removes the parameters of the size, and returns what they ask for; nil: nothing.
-// The descriptor is read only if they ask for something.
+// sized removes the parameters of the size, and returns what they ask for. The descriptor
+// is read only if they ask for something.
 func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
 	flavor, err := text(in, FlavorParameter)
 	if err != nil {
@@ -66,8 +67,9 @@ func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
 		return nil, err
 	}
 	mapping := take(in, MappingParameter)
+	out := &sizing{flavor: flavor, level: level}
 	if flavor == "" && level == "" {
-		return nil, nil //nolint:nilnil // no size is not an error
+		return out, nil
 	}
 	top, err := descriptor(c, in.Files)
 	if err != nil {
@@ -77,7 +79,7 @@ func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
 	if err != nil {
 		return nil, parameter(err)
 	}
-	out := &sizing{scripts: f.Scripts, workloads: map[string]workload{}, valued: map[string]bool{}}
+	out.scripts, out.workloads, out.valued = f.Scripts, map[string]workload{}, map[string]bool{}
 	if out.counts, err = f.Counts(level); err != nil {
 		return nil, parameter(err)
 	}
@@ -91,7 +93,9 @@ func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
 func parameter(err error) error {
 	v := slices.Clone(nf.ViolationsOf(err))
 	for i := range v {
-		v[i].Field = "parameters." + v[i].Field
+		if v[i].Field != "" {
+			v[i].Field = "parameters." + v[i].Field
+		}
 	}
 	return nf.E(nf.Invalid, "render", "the CSAR", v)
 }
@@ -123,9 +127,6 @@ var scalable = map[string]bool{"Deployment": true, "StatefulSet": true, "Replica
 // apply gives the workloads of VDUs the pods of the level. A workload that an autoscaler
 // of the package scales keeps its own.
 func (s *sizing) apply(out *render.Output) {
-	if s == nil {
-		return
-	}
 	auto, found := map[workload]bool{}, map[workload]bool{}
 	for o := range objects(out) {
 		if o.GetKind() == "HorizontalPodAutoscaler" {
@@ -167,15 +168,14 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files) {
 		out.Warnings = append(out.Warnings, v.String())
 	}
 	out.Warnings = append(out.Warnings, top.Warnings...)
-	sized, runs, levels := false, false, map[string]bool{}
+	runs, levels := false, map[string]bool{}
 	for _, f := range top.Flavors {
 		runs = runs || scripted(f.Scripts)
-		sized = sized || len(f.VDUs) > 0 || runs
 		for id := range f.Levels {
 			levels[id] = true
 		}
 	}
-	if !sized {
+	if !describesVDUs(top) && !runs {
 		return
 	}
 	flavors := fmt.Sprintf("deployment flavor of the VNF descriptor: %s", shown(top.Flavors))

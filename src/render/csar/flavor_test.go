@@ -131,3 +131,70 @@ func TestCheckDescribes(t *testing.T) {
 		t.Errorf("a descriptor with a fault: %v, warnings %q", err, got.Warnings)
 	}
 }
+
+// containers is a flavor whose VDU is a container.
+const containers = `tosca_definitions_version: tosca_simple_yaml_1_3
+imports: [types.yaml]
+topology_template:
+  substitution_mappings: {node_type: example.VNF, properties: {flavour_id: simple}}
+  node_templates:
+    VDU1:
+      type: tosca.nodes.nfv.Vdu.OsContainerDeployableUnit
+      properties: {name: web, mcio_identification_data: {name: web, type: Deployment}}
+      requirements: [container: C]
+    C:
+      type: tosca.nodes.nfv.Vdu.OsContainer
+      properties: {name: c}
+      artifacts: {sw_image: {type: tosca.artifacts.nfv.SwImage, file: "registry.example.com/a:1$0"}}
+    CP:
+      type: tosca.nodes.nfv.VduCp
+      properties: {layer_protocols: [ipv4], order: 1}
+      requirements: [virtual_binding: VDU1, virtual_link: inner]
+    inner: {type: tosca.nodes.nfv.VnfVirtualLink}
+  policies:
+    - l: {type: tosca.policies.nfv.InstantiationLevels, properties: {levels: {low: {}, high: {}}, default_level: low}}
+    - n:
+        type: tosca.policies.nfv.VduInstantiationLevels
+        properties: {levels: {low: {number_of_instances: 1}, high: {number_of_instances: 4}}}
+        targets: [VDU1]
+`
+
+func TestRenderTranslated(t *testing.T) {
+	t.Parallel()
+	plain := strings.Replace(containers, "1$0", "10", 1)
+	files := csartest.Described(plain, nil)
+	for level, pods := range map[string]int64{"": 1, "high": 4} {
+		_, out, err := render1(t, files, map[string]any{"instantiation_level_id": level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := out.Groups[0].Objects[0]
+		if got := o.Object["spec"].(map[string]any)["replicas"]; o.GetKind() != "Deployment" || o.GetName() != "web" || got != pods {
+			t.Errorf("level %q: %s %s with %v pods, want %d", level, o.GetKind(), o.GetName(), got, pods)
+		}
+		if n := out.Networks; len(n) != 1 || n[0].Network != "inner" || n[0].Workload != "Deployment/web" || n[0].Interface != "net1" {
+			t.Errorf("networks %+v", out.Networks)
+		}
+	}
+	summary, err := newRenderer().Check(t.Context(), held(files))
+	if err != nil || len(summary.Warnings) > 0 {
+		t.Errorf("a descriptor that can be translated: %v, warnings %q", err, summary.Warnings)
+	}
+	machine := csartest.Scaled(nil)
+	_, _, err = render1(t, machine, nil)
+	if nf.KindOf(err) != nf.Invalid || !strings.Contains(err.Error(), "no artifact of the CSAR") || !strings.Contains(err.Error(), `Definitions/df_simple.yaml:8: the VDU "VDU1" is not a container`) {
+		t.Errorf("a descriptor of virtual machines: %v", err)
+	}
+	summary, err = newRenderer().Check(t.Context(), held(machine))
+	if err != nil || len(summary.Warnings) != 3 || !strings.HasPrefix(summary.Warnings[0], `flavor "simple": Definitions/df_simple.yaml:8: `) {
+		t.Errorf("a descriptor of virtual machines: %v, warnings %q", err, summary.Warnings)
+	}
+	_, _, err = render1(t, files, map[string]any{csar.FilesParameter: []any{}})
+	if nf.KindOf(err) != nf.Invalid || !strings.Contains(err.Error(), csar.FilesParameter) {
+		t.Errorf("no manifest among none: %v", err)
+	}
+	_, _, err = render1(t, csartest.Described(containers, nil), nil)
+	if nf.KindOf(err) != nf.Invalid || !strings.Contains(err.Error(), "the image") {
+		t.Errorf("an image that is none: %v", err)
+	}
+}

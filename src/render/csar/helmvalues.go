@@ -50,7 +50,7 @@ func (s *sizing) helmValues(in *render.Input) error {
 		if path == "" {
 			return unusable(HelmNamesParameter, fmt.Sprintf("%q must be an object with replica, the path of a value of the chart", nf.Clip(vdu, maxQuote)))
 		}
-		if s == nil {
+		if s.workloads == nil {
 			return unusable(HelmNamesParameter, "requires "+FlavorParameter)
 		}
 		if _, found := s.workloads[vdu]; !found {

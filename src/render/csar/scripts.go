@@ -52,7 +52,7 @@ const (
 // with the script and its inputs, and a Job. A script of an operation that has no hooks is
 // a warning. ImageParameter is removed from the inputs if there are scripts.
 func (s *sizing) hooks(in *render.Input) (hooks []render.Hook, warnings []string, err error) {
-	if s == nil || !scripted(s.scripts) {
+	if !scripted(s.scripts) {
 		return nil, nil, nil
 	}
 	_, given := in.Inputs.Parameters[ImageParameter]
