@@ -79,6 +79,10 @@ type Instance struct {
 	// Placement has the server choose the region of an instance that does not exist.
 	Placement *wire.PlacementNeeds `json:"placement,omitempty"`
 
+	// Adopt makes objects that exist without an owner a new instance's. It has no
+	// effect on an instance that exists.
+	Adopt bool `json:"adopt,omitempty"`
+
 	// ParameterFiles are files with parameters, relative to the declaration. Later
 	// ones take precedence over earlier ones, and Parameters over all.
 	ParameterFiles []string `json:"parameter_files,omitempty"`

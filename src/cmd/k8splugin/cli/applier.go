@@ -197,7 +197,7 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 	}
 	id, err := a.find(ctx, d)
 	if err == nil && id == "" {
-		body := &wire.InstanceCreate{InstanceTarget: d.InstanceTarget, InstanceEdit: d.InstanceEdit, Execution: options, Placement: d.Placement}
+		body := &wire.InstanceCreate{InstanceTarget: d.InstanceTarget, InstanceEdit: d.InstanceEdit, Execution: options, Placement: d.Placement, Adopt: d.Adopt}
 		return "", a.begins(ctx, d, actionCreated, ask(api.NewCreateVnfInstanceRequestWithBody(root, nil, jsonMedia, nil)), body)
 	}
 	if err != nil {

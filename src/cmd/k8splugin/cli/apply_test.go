@@ -27,6 +27,7 @@ func declaredFiles(t *testing.T) string {
 		"same.yaml":        "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\n",
 		"lists.yaml":       "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\nvolumes: [{volume: data}]\nworkload_clusters: [{cluster: c, cloud_region_id: r}]\n",
 		"placed.yaml":      "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\nplacement: {selector: site=edge}\n",
+		"adopt.yaml":       "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\nadopt: true\n",
 		"wrong.yaml":       "kind: instance\nvnf_instance_nam: fw-1\ncloud_region_id: east\n---\nkind: pod\n",
 		"badpackage.yaml":  "kind: package\ncsar_id: x\npath: nowhere\n",
 		"empty/readme.txt": "",
@@ -105,6 +106,14 @@ func TestApply(t *testing.T) {
 				getIt:                     {body: strings.Replace(instanceJSON, `"csar_id"`, `"volumes":[{"volume":"data","claim":"data"}],"workload_clusters":[{"cluster":"c","cloud_region_id":"r"}],"csar_id"`, 1)},
 				patchIt + "?dry_run=true": same,
 			},
+		},
+		"apply-adopt": {
+			reason: "a new instance takes over objects without an owner", args: []string{"apply", "-f", "FILES/adopt.yaml", "--no-wait"},
+			replies: replies{find("fw-1"): none, create: accepted()},
+		},
+		"apply-adopt-again": {
+			reason: "then it is an instance like the others", args: []string{"apply", "-f", "FILES/adopt.yaml"},
+			replies: replies{find("fw-1"): found, getIt: {body: instanceJSON}, patchIt + "?dry_run=true": same},
 		},
 		"apply-placed": {
 			reason: "the server chooses the region of a new instance", args: []string{"apply", "-f", "FILES/placed.yaml", "--no-wait", "-o", "json"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,6 +28,7 @@ type order struct {
 	sortBy  pathFlag
 	natural pathFlag // not a flag
 	newest  bool     // the server's order, reversed
+	first   int      // maximum number of items in this order; 0: all
 }
 
 // defineOrder defines the flags of each list.
@@ -35,14 +37,31 @@ func (f *filters) defineOrder(cmd *cobra.Command, out *printer) {
 	cmd.Flags().Var(&f.order.sortBy, "sort-by", "sort by a field of the JSON output, such as .created_at")
 }
 
+// defaults reports whether a complete list has the default order in an output.
+func (o order) defaults(out format) bool { return out.people() || out.name == formatName }
+
+// newestFirst has a list with --limit begin with the newest items, as the complete list
+// does. A list with --marker, and the output for programs, keep the server's pages.
+func (o *order) newestFirst(query url.Values, out format) {
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil || query.Has("marker") || o.sortBy.path != nil || !o.defaults(out) {
+		return
+	}
+	o.first = limit
+	query.Del("limit")
+}
+
 // apply sorts the items for an output.
 func (o order) apply(p *page, out format) error {
-	complete := (out.people() || out.name == formatName) && p.next == ""
+	complete := o.defaults(out) && p.next == ""
 	switch {
 	case o.sortBy.path != nil:
 		return p.sortBy(o.sortBy.path)
 	case complete && o.newest:
 		slices.Reverse(p.items)
+		if o.first > 0 {
+			p.items = p.items[:min(o.first, len(p.items))]
+		}
 		p.changed = true
 	case complete && o.natural.path != nil:
 		return p.sortBy(o.natural.path)

@@ -149,7 +149,7 @@ func placesOf(all []wire.Instance) string {
 func instanceShow(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ID|NAME",
-		Aliases:           []string{"get", "describe"},
+		Aliases:           []string{"get", "describe", "status"},
 		Short:             "Show an instance and the health of its objects",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),

@@ -53,6 +53,7 @@ func operationList(s *session) *cobra.Command {
 	q.project(cmd)
 	q.pages(cmd)
 	q.prepare = func(ctx context.Context, c *client, query url.Values) error {
+		q.order.newestFirst(query, s.out.format)
 		if !query.Has("vnf_id") {
 			return nil
 		}

@@ -14,6 +14,7 @@ func instanceUpdate(s *session) *cobra.Command {
 	var f specFlags
 	var w waiting
 	var k confirmFlags
+	var dry bool
 	cmd := &cobra.Command{
 		Use:     "update ID|NAME",
 		Aliases: []string{"upgrade"},
@@ -30,6 +31,7 @@ existing list. --attach replaces all attachments, --volume all volumes,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	f.defineChange(s, cmd)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes without making them; \"instance diff\" shows their fields")
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
@@ -45,6 +47,9 @@ existing list. --attach replaces all attachments, --volume all volumes,
 		if err != nil {
 			return err
 		}
+		if dry {
+			return s.dryRun(ctx, c, r, body)
+		}
 		return s.change(ctx, c, r, body, changeOptions{w, k})
 	})
 	return cmd
@@ -55,6 +60,7 @@ func instanceApply(s *session) *cobra.Command {
 	var m executionFlags
 	var w waiting
 	var k confirmFlags
+	var dry bool
 	cmd := &cobra.Command{
 		Use:   "apply ID|NAME",
 		Short: "Apply an instance again, to correct drift",
@@ -68,6 +74,7 @@ this would change.` + waitHelp + confirmHelp,
 	m.define(cmd)
 	m.defineOnFailure(cmd, "undo")
 	m.defineValidate(cmd)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
@@ -78,6 +85,9 @@ this would change.` + waitHelp + confirmHelp,
 		r, err := s.patchOf(ctx, c, args[0])
 		if err != nil {
 			return err
+		}
+		if dry {
+			return s.dryRun(ctx, c, r, &wire.InstancePatch{Execution: options})
 		}
 		return s.change(ctx, c, r, &wire.InstancePatch{Execution: options}, changeOptions{w, k})
 	})
