@@ -59,15 +59,16 @@ type VIMConnection struct {
 
 // InstantiatedVNF is what only an instantiated VNF has.
 type InstantiatedVNF struct {
-	Flavor    string         `json:"flavor"`
-	Level     string         `json:"level,omitempty"` // the instantiation level that was asked for
-	Region    string         `json:"region"`
-	Namespace string         `json:"namespace"`
-	Scale     map[string]int `json:"scale,omitempty"`     // level of each scaling aspect
-	MaxScale  map[string]int `json:"max_scale,omitempty"` // of each scaling aspect
-	VNFCs     []VNFC         `json:"vnfcs,omitempty"`     // as the last occurrence left them
-	Files     []string       `json:"files,omitempty"`     // lcm-kubernetes-def-files
-	Params    map[string]any `json:"params,omitempty"`    // additionalParams
+	Flavor    string            `json:"flavor"`
+	Level     string            `json:"level,omitempty"` // the instantiation level that was asked for
+	Region    string            `json:"region"`
+	Namespace string            `json:"namespace"`
+	Scale     map[string]int    `json:"scale,omitempty"`     // level of each scaling aspect
+	MaxScale  map[string]int    `json:"max_scale,omitempty"` // of each scaling aspect
+	Zones     map[string]string `json:"zones,omitempty"`     // availability zones that the grant demands, by VDU
+	VNFCs     []VNFC            `json:"vnfcs,omitempty"`     // as the last occurrence left them
+	Files     []string          `json:"files,omitempty"`     // lcm-kubernetes-def-files
+	Params    map[string]any    `json:"params,omitempty"`    // additionalParams
 }
 
 // VNFC is a component of a VNF: a pod.

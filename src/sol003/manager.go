@@ -62,9 +62,9 @@ type Instances interface {
 
 // Granter asks an NFVO for the permission to carry out an occurrence.
 type Granter interface {
-	// Grant returns the id of the grant. It may be called more than once for one
-	// occurrence.
-	Grant(ctx context.Context, v nf.VNF, o nf.Occurrence) (id string, err error)
+	// Grant may be called more than once for one occurrence. It returns nf.Forbidden if
+	// the NFVO refuses the occurrence.
+	Grant(ctx context.Context, req nf.GrantRequest) (nf.Grant, error)
 }
 
 // Config configures a Manager. The fields of the first group are required.

@@ -94,18 +94,6 @@ func (r *run) Steps(context.Context) ([]operation.Step, error) {
 	return append(steps, r.step(nf.PhaseBegin, r.begin), r.step(nf.PhaseWait, r.wait), r.step(nf.PhaseObserve, r.observe)), nil
 }
 
-// grant asks for the grant.
-func (r *run) grant(ctx context.Context) error {
-	if r.record().Grant != "" {
-		return nil
-	}
-	id, err := r.m.cfg.Granter.Grant(ctx, r.vnf, r.record().Occurrence)
-	if err != nil {
-		return err
-	}
-	return r.journal.save(ctx, "", r.vnf, func(rec *record) { rec.Grant = id })
-}
-
 // begin begins the engine's operation. From then on, the occurrence is processed.
 func (r *run) begin(ctx context.Context) error {
 	if err := r.attempt.Held(ctx); err != nil {

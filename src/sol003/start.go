@@ -63,8 +63,12 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 	after := rec.Task.After
 	switch rec.Operation {
 	case nf.OccurrenceInstantiate:
+		zones, err := r.zoned(ctx, *after.Instantiated)
+		if err != nil {
+			return nf.Operation{}, err
+		}
 		return changes.Instantiate(ctx, nf.InstantiateRequest{
-			Spec: nf.Spec{Package: after.Package, Inputs: nf.Inputs{Parameters: rec.Task.Inputs}, Networks: rec.Task.Attach},
+			Spec: nf.Spec{Package: after.Package, Inputs: nf.Inputs{Parameters: rec.Task.Inputs, OOF: zones}, Networks: rec.Task.Attach},
 			ID:   id, Region: after.Instantiated.Region, Project: nf.ProjectOf(after.Project), Namespace: after.Instantiated.Namespace, Options: r.options(),
 		})
 	case nf.OccurrenceTerminate:

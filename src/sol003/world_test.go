@@ -29,7 +29,8 @@ type world struct {
 
 	mu      sync.Mutex
 	regions map[string]nf.Region
-	granted int
+	asked   []nf.GrantRequest
+	answer  nf.Grant
 	grant   error
 }
 
@@ -103,11 +104,12 @@ func (*world) Topology(context.Context, string) (tosca.Topology, error) {
 }
 
 // Grant implements sol003.Granter.
-func (w *world) Grant(context.Context, nf.VNF, nf.Occurrence) (string, error) {
+func (w *world) Grant(_ context.Context, req nf.GrantRequest) (nf.Grant, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.granted++
-	return "grant-1", w.grant
+	w.asked = append(w.asked, req)
+	w.answer.ID = "grant-1"
+	return w.answer, w.grant
 }
 
 // config configures a Manager and its workers.
