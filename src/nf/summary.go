@@ -61,16 +61,14 @@ func (p Package) Summary() Summary {
 
 // Summary returns the summary of the VNF.
 func (v VNF) Summary() Summary {
-	project := ProjectOf(v.Project)
-	return Summary{Scope: Scope{Project: project}, Attributes: []Attribute{{AttributeProject, project}, {AttributePackage, v.Package}}}
+	return Summary{Scope: v.Scope(), Attributes: []Attribute{{AttributeProject, ProjectOf(v.Project)}, {AttributePackage, v.Package}}}
 }
 
 // Summary returns the summary of the occurrence.
 func (o Occurrence) Summary() Summary {
-	project := ProjectOf(o.Project)
 	return Summary{
-		Scope:      Scope{Project: project},
-		Attributes: []Attribute{{AttributeProject, project}, {AttributeState, string(o.State)}, {AttributeSubject, Subject{Kind: VNFSubject, ID: o.VNF}.String()}},
+		Scope:      o.Scope(),
+		Attributes: []Attribute{{AttributeProject, ProjectOf(o.Project)}, {AttributeState, string(o.State)}, {AttributeSubject, Subject{Kind: VNFSubject, ID: o.VNF}.String()}},
 	}
 }
 

@@ -48,6 +48,16 @@ type VNF struct {
 	Updated       time.Time `json:"updated"`
 }
 
+// Scope returns the scope that permissions on the VNF are required in. It has a region
+// while the VNF is instantiated.
+func (v VNF) Scope() Scope {
+	s := Scope{Project: ProjectOf(v.Project)}
+	if v.Instantiated != nil {
+		s.Region = v.Instantiated.Region
+	}
+	return s
+}
+
 // VIMConnection is how a VNF reaches a VIM. A VIM is a cloud region: what a request says
 // of its access is in the region alone, never here.
 type VIMConnection struct {
@@ -89,6 +99,7 @@ type Occurrence struct {
 	ID        string              `json:"id"` // a UUID of version 7: occurrences sort by their start
 	VNF       string              `json:"vnf"`
 	Project   string              `json:"project,omitempty"`
+	Region    string              `json:"region,omitempty"` // that the VNF is in; empty: it is not instantiated
 	Operation OccurrenceOperation `json:"operation"`
 	State     OccurrenceState     `json:"state"`
 	Entered   time.Time           `json:"entered"` // into the state
@@ -103,6 +114,9 @@ type Occurrence struct {
 	Attempts  []string            `json:"attempts,omitempty"`  // the operations, in order; the last one is the current one
 	CanUndo   bool                `json:"can_undo,omitempty"`  // the operation has an inverse: a failed one can be rolled back
 }
+
+// Scope returns the scope that permissions on the occurrence are required in.
+func (o Occurrence) Scope() Scope { return Scope{Project: ProjectOf(o.Project), Region: o.Region} }
 
 // AffectedVNFC is a component that an occurrence has changed.
 type AffectedVNFC struct {

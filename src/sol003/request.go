@@ -63,12 +63,20 @@ func (m *Manager) begin(ctx context.Context, id string, kind nf.OccurrenceOperat
 		}
 		r.Task.Before, r.Task.Trace = v, req.Trace
 		r.Occurrence = nf.Occurrence{
-			ID: newID(started), VNF: id, Project: v.Project, Operation: kind, State: state, Entered: started, Started: started, Params: req.Params,
+			ID: newID(started), VNF: id, Project: v.Project, Region: regionOf(v, r.Task.After), Operation: kind, State: state, Entered: started, Started: started, Params: req.Params,
 			Attempts: []string{op.ID}, CanUndo: kind != nf.OccurrenceTerminate,
 		}
 		op.VNF.Occurrence = r.ID
 		return m.first(v, r, op), nil
 	})
+}
+
+// regionOf returns the region of a VNF before or after an occurrence.
+func regionOf(before, after nf.VNF) string {
+	if before.Instantiated == nil {
+		return after.Scope().Region
+	}
+	return before.Instantiated.Region
 }
 
 // first returns the request of the first attempt at an occurrence. It holds the package
@@ -101,10 +109,7 @@ func (m *Manager) first(v nf.VNF, r record, op nf.Operation) operation.Request {
 // operation returns a new attempt at an occurrence.
 func (m *Manager) operation(v nf.VNF, verb nf.Verb, trace string) nf.Operation {
 	op := m.acceptor.New(subjectOf(v.ID), 0)
-	op.Project, op.Verb, op.Trace, op.OnFailure = v.Project, verb, trace, nf.Keep
-	if v.Instantiated != nil {
-		op.Region = v.Instantiated.Region
-	}
+	op.Project, op.Region, op.Verb, op.Trace, op.OnFailure = v.Project, v.Scope().Region, verb, trace, nf.Keep
 	return op
 }
 

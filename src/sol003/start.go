@@ -2,6 +2,7 @@ package sol003
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -11,8 +12,26 @@ import (
 // key is the key of this attempt's request to the engine.
 func (r *run) key() nf.RequestKey { return nf.RequestKey{Client: "sol003", Key: r.op().ID} }
 
+// options returns the options of a request to the engine. The caller of the occurrence is
+// gone by now: its VNF may use only the networks and volumes of its project, and makes no
+// cloud regions of clusters.
 func (r *run) options() nf.Options {
-	return nf.Options{OnFailure: nf.Keep, Key: r.key(), Trace: r.record().Task.Trace}
+	return nf.Options{
+		OnFailure: nf.Keep, Key: r.key(), Trace: r.record().Task.Trace,
+		MayAttach: func(_ context.Context, n nf.Network, _ bool) error { return r.own("network", n.Name, n.Project) },
+		MayUse:    func(_ context.Context, v nf.Volume) error { return r.own("volume", v.Name, v.Project) },
+		MayRegister: func(_ context.Context, region string) error {
+			return nf.E(nf.Forbidden, "register", "cloud region "+region, errors.New("a VNF of SOL003 makes no cloud regions"))
+		},
+	}
+}
+
+// own returns nf.NotFound for a resource of another project.
+func (r *run) own(noun, name, project string) error {
+	if nf.ProjectOf(project) == nf.ProjectOf(r.vnf.Project) {
+		return nil
+	}
+	return nf.E(nf.NotFound, "use", noun+" "+name, nil)
 }
 
 // start begins the engine's operation of the attempt, or returns the one that an earlier
