@@ -35,6 +35,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/site"
+	"github.com/multicloud-k8s/k8splugin/src/sol003"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/index"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
@@ -54,6 +55,7 @@ type service struct {
 	health    *health.Watcher
 	drift     *drift.Watcher
 	sites     *site.Sites
+	sol003    *sol003.Manager
 	networks  *shared.Resources
 	sdc       sdcParts
 	volumes   *shared.Resources
@@ -165,6 +167,9 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 		return err
 	}
 	if s.sites, err = s.siteKeeper(cfg, db, obs); err != nil {
+		return err
+	}
+	if s.sol003, err = s.vnfLedger(cfg, db); err != nil {
 		return err
 	}
 	if s.drift, err = drift.New(drift.Config{Source: s.engine, Logger: obs.log}); err != nil {

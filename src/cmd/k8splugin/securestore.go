@@ -206,7 +206,7 @@ func (v *secureStore) index(log *slog.Logger) (*index.Store, error) {
 func indexes() []index.Table {
 	return []index.Table{
 		index.Of[nf.Region]("regions/"), index.Of[nf.Package]("packages/"), index.Of[nf.Instance]("instances/"),
-		index.Of[nf.Operation]("operations/"), index.Of[nf.AuditEntry]("audit/"),
+		index.Of[nf.Operation]("operations/"), index.Of[nf.AuditEntry]("audit/"), index.Of[nf.VNF]("vnfs/"), index.Of[nf.Occurrence]("occurrences/"),
 	}
 }
 
