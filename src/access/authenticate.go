@@ -32,8 +32,9 @@ func NewAuthenticator(rules *Rules) *Authenticator {
 // Authenticate returns the identity of the caller. It returns
 // nf.Unauthenticated if the request has no valid credentials, and nf.TooManyRequests if
 // its address has failed too often. It returns nf.Unreachable if the token
-// issuer does not answer and its keys are not known. Without an Authorization
-// header, a token in X-Auth-Token is used, as OpenStack's clients send it. With
+// issuer does not answer and its keys are not known, or if Keystone does not answer.
+// Without an Authorization header, a token in X-Auth-Token is used, as OpenStack's
+// clients send it: it is one of Keystone, if that is used, or a service token. With
 // either of them, the client certificate is ignored.
 func (a *Authenticator) Authenticate(r *http.Request) (nf.Identity, error) {
 	rules := a.rules.current(r.Context())
@@ -52,7 +53,11 @@ func (a *Authenticator) Authenticate(r *http.Request) (nf.Identity, error) {
 	if strings.EqualFold(scheme, "Basic") {
 		return a.basic(r, rules)
 	}
-	id, err := a.bearer(r, rules, scheme, strings.TrimSpace(proof))
+	proof = strings.TrimSpace(proof)
+	if a.rules.cfg.Keystone != nil && len(r.Header.Values("Authorization")) == 0 && !strings.HasPrefix(proof, tokenPrefix) {
+		return a.keystone(r, proof)
+	}
+	id, err := a.bearer(r, rules, scheme, proof)
 	if nf.KindOf(err) == nf.Unauthenticated {
 		return a.failed(r, err)
 	}
@@ -106,6 +111,21 @@ func (a *Authenticator) bearer(r *http.Request, rules *snapshot, scheme, proof s
 		return nf.Identity{}, unknown(errors.New("its token is not a service token, and the access rules name no issuer of other tokens"))
 	}
 	return nf.Identity{}, unknown(errors.New("the scheme of its Authorization header is not supported"))
+}
+
+// keystone authenticates the caller by a token of Keystone.
+func (a *Authenticator) keystone(r *http.Request, token string) (nf.Identity, error) {
+	if id, found := a.rules.cfg.Keystone.Known(token); found {
+		return id, nil
+	}
+	// Throttle before asking: a throttled client must not cost a request to Keystone.
+	end, after := a.throttle.begin(addressOf(r))
+	if end == nil {
+		return nf.Identity{}, tooMany(after)
+	}
+	id, err := a.rules.cfg.Keystone.Identity(r.Context(), token)
+	end(nf.KindOf(err) == nf.Unauthenticated)
+	return id, err
 }
 
 // basic authenticates a user by password. A user that does not exist takes as

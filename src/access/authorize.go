@@ -103,10 +103,11 @@ func (a *Authorizer) view(ctx context.Context, id nf.Identity) *view {
 	if !ok || id.Kind == kindGroup || id.Name == "" {
 		return v // not an identity that rules can name; nothing is granted
 	}
-	v.principal = types.Entity{
-		UID:        types.NewEntityUID(kind, types.String(id.Name)),
-		Attributes: types.NewRecord(types.RecordMap{"name": types.String(id.Name)}),
+	attributes := types.RecordMap{"name": types.String(id.Name)}
+	if id.Project != "" {
+		attributes["project"] = types.String(id.Project)
 	}
+	v.principal = types.Entity{UID: types.NewEntityUID(kind, types.String(id.Name)), Attributes: types.NewRecord(attributes)}
 	parents := make([]types.EntityUID, len(id.Groups))
 	for i, group := range id.Groups {
 		parents[i] = types.NewEntityUID(entityTypes[kindGroup], types.String(group))

@@ -24,6 +24,7 @@ var _ InstanceEngine = (*Instances)(nil)
 // Instantiate implements Changes. It requires instance:instantiate in the
 // project and region, region:read and package:read.
 func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
+	inOwnProject(ctx, &req.Project)
 	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(nf.WriteNetwork), is.using(), is.registering(nf.WriteRegion)
 	req.Placement = is.permitted(req, nf.CreateInstance)
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req, nf.CreateInstance), func() (nf.Operation, error) {
@@ -34,6 +35,7 @@ func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest)
 // PreviewInstantiate implements Previews. It requires instance:read in the
 // project and region, region:read and package:read.
 func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
+	inOwnProject(ctx, &req.Project)
 	req.Placement = is.permitted(req, nf.ReadInstance)
 	err := is.target(ctx, req, nf.ReadInstance)
 	if err != nil {
@@ -255,6 +257,7 @@ func (is *Instances) withAmendments(ctx context.Context, req nf.ConfigureRequest
 
 // Adopt implements Configurer. It requires the permissions that Instantiate does.
 func (is *Instances) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error) {
+	inOwnProject(ctx, &req.Project)
 	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(nf.WriteNetwork), is.using(), is.registering(nf.WriteRegion)
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req.InstantiateRequest, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Adopt(ctx, req)
@@ -264,6 +267,7 @@ func (is *Instances) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operati
 // PreviewAdopt implements ConfigurerPreviews. It requires the permissions that Adopt does,
 // because it reads the record of the release, which is a Secret.
 func (is *Instances) PreviewAdopt(ctx context.Context, req nf.AdoptRequest) (nf.Preview, error) {
+	inOwnProject(ctx, &req.Project)
 	if err := is.target(ctx, req.InstantiateRequest, nf.CreateInstance); err != nil {
 		return nf.Preview{}, err
 	}

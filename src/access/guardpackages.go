@@ -22,6 +22,7 @@ var _ PackageKeeper = (*Packages)(nil)
 // returns for an identity that may not upload. If the project is not known yet,
 // upload permission in any project is enough.
 func (ps *Packages) MayUpload(ctx context.Context, as nf.Package) error {
+	inOwnProject(ctx, &as.Project)
 	if err := ps.replaceable(ctx, &as); err != nil {
 		return err
 	}
@@ -59,6 +60,7 @@ func (ps *Packages) CreatePackage(ctx context.Context, as nf.Package) (nf.Packag
 // writable checks whether the identity may write the package, and makes the
 // request's key its own.
 func (ps *Packages) writable(ctx context.Context, as *nf.Package) error {
+	inOwnProject(ctx, &as.Project)
 	if err := ps.replaceable(ctx, as); err != nil {
 		return err
 	}
@@ -66,6 +68,14 @@ func (ps *Packages) writable(ctx context.Context, as *nf.Package) error {
 		return err
 	}
 	return ps.guard.own(ctx, &as.Request)
+}
+
+// inOwnProject sets the project of an object that a request creates without naming one,
+// if the caller's token has a project.
+func inOwnProject(ctx context.Context, project *string) {
+	if id, found := nf.IdentityOf(ctx); found && *project == "" {
+		*project = id.Project
+	}
 }
 
 // replaceable checks whether the upload would replace a package, and whether

@@ -25,17 +25,19 @@ const (
 	kindToken       = "token"
 	kindCertificate = "certificate"
 	kindOIDC        = "oidc"
+	kindKeystone    = "keystone"
 	kindGroup       = "group"
 )
 
 var entityTypes = map[string]types.EntityType{
-	kindUser: "User", kindToken: "Token", kindCertificate: "Certificate", kindOIDC: "OIDC", kindGroup: "Group",
+	kindUser: "User", kindToken: "Token", kindCertificate: "Certificate", kindOIDC: "OIDC", kindKeystone: "Keystone", kindGroup: "Group",
 }
 
 // vocabulary is the Cedar schema of policies.
 const vocabulary = `
 entity Group;
 entity User, Token, Certificate, OIDC in [Group] { name: String };
+entity Keystone in [Group] { name: String, project?: String };
 entity Project, Region;
 entity Scope in [Project, Region] { project: String, region: String };
 `
@@ -119,6 +121,9 @@ func (l *loader) grant(e grantEntry, field string, roles map[string][]nf.Permiss
 			l.document.refuse(e.at, field+"."+name, `are missing; "*" matches all`)
 		}
 		for i, p := range patterns {
+			if name == "projects" && p == ownProject {
+				continue
+			}
 			if v := nf.CheckID("", strings.ReplaceAll(p, "*", "x")); v != nil {
 				l.document.refuse(e.at, fmt.Sprintf("%s.%s[%d]", field, name, i), "%q is not a name, nor a pattern with *", p)
 			}
@@ -142,9 +147,9 @@ func (l *loader) grant(e grantEntry, field string, roles map[string][]nf.Permiss
 func (l *loader) subject(text string) (uid types.EntityUID, wrong string) {
 	kind, name, _ := strings.Cut(text, ":")
 	if entityTypes[kind] == "" || name == "" {
-		return uid, fmt.Sprintf("%q must be user:…, token:…, certificate:…, oidc:… or group:…", text)
+		return uid, fmt.Sprintf("%q must be user:…, token:…, certificate:…, oidc:…, keystone:… or group:…", text)
 	}
-	known := true
+	known := true // users of Keystone are not listed
 	switch kind {
 	case kindUser:
 		_, known = l.v.users[name]
@@ -210,10 +215,18 @@ func inPlace(attribute types.String, patterns []string, wide bool) ast.Node {
 		condition = place.Equal(ast.String(""))
 	}
 	for _, p := range patterns {
+		if p == ownProject {
+			own := ast.Principal().Has(attribute).And(ast.Principal().Access(attribute).Equal(place))
+			condition = condition.Or(own)
+			continue
+		}
 		condition = condition.Or(place.Like(likePattern(p)))
 	}
 	return condition
 }
+
+// ownProject stands for the project of the caller's token in a grant.
+const ownProject = "@token"
 
 func likePattern(text string) types.Pattern {
 	var components []any
@@ -250,7 +263,7 @@ func newValidator() (*validate.Validator, error) {
 			nouns[noun] = true
 			fmt.Fprintf(&text, "action %q;\n", noun)
 		}
-		fmt.Fprintf(&text, "action %q in [%q] appliesTo { principal: [User, Token, Certificate, OIDC], resource: Scope, context: {} };\n", p, nounOf(p).ID)
+		fmt.Fprintf(&text, "action %q in [%q] appliesTo { principal: [User, Token, Certificate, OIDC, Keystone], resource: Scope, context: {} };\n", p, nounOf(p).ID)
 	}
 	var s schema.Schema
 	if err := s.UnmarshalCedar([]byte(text.String())); err != nil {

@@ -10,14 +10,25 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/reload"
 )
 
 // Config says which file holds the rules. File is required.
 type Config struct {
-	File   string           // access.yaml
-	Clock  func() time.Time // default time.Now
-	Logger *slog.Logger     // default: discard
+	File     string           // access.yaml
+	Keystone Keystone         // validates the tokens of X-Auth-Token; nil: Keystone is not used
+	Clock    func() time.Time // default time.Now
+	Logger   *slog.Logger     // default: discard
+}
+
+// Keystone validates tokens of OpenStack's identity service.
+type Keystone interface {
+	// Known returns the identity of a token that was validated just now. It sends nothing.
+	Known(token string) (nf.Identity, bool)
+	// Identity validates a token. It returns nf.Unauthenticated for a wrong one, and
+	// nf.Unreachable if it cannot be validated.
+	Identity(ctx context.Context, token string) (nf.Identity, error)
 }
 
 func (c *Config) complete() error {

@@ -12,8 +12,11 @@ func ProjectOf(project string) string { return cmp.Or(project, DefaultProject) }
 // Identity is the caller of a request.
 type Identity struct {
 	Name   string   // unique within its kind
-	Kind   string   // how it was authenticated: "user", "token", "certificate", "oidc"; "anonymous" when access is open
+	Kind   string   // how it was authenticated: "user", "token", "certificate", "oidc", "keystone"; "anonymous" when access is open
 	Groups []string // as asserted by the authentication source
+	// Project is that of the token, and of what the caller creates without naming one;
+	// empty: the caller has none. Only tokens of Keystone have one.
+	Project string
 }
 
 // Permission is the right to one kind of request.

@@ -19,6 +19,7 @@ const (
 	ReasonReplaced      = "replaced"               // the region has a different access now, or was deleted
 	ReasonAudit         = "audit"                  // the audit entry cannot be written
 	ReasonIssuer        = "issuer"                 // the issuer of a token does not respond
+	ReasonKeystone      = "keystone"               // OpenStack's Keystone cannot validate a token
 	ReasonKey           = "encryption-key-missing" // the key that encrypts the store is missing
 	ReasonKMS           = "kms"                    // the key service does not respond
 	ReasonCompacted     = "compacted"              // the store no longer has the revision

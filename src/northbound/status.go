@@ -32,6 +32,9 @@ func Status(err error) int {
 	if p, ok := errors.AsType[*protocolError](err); ok {
 		return p.status
 	}
+	if nf.ReasonOf(err) == nf.ReasonKeystone {
+		return http.StatusServiceUnavailable // as services of OpenStack respond
+	}
 	return statuses[nf.KindOf(err)]
 }
 
