@@ -368,7 +368,11 @@ func (c Config) accessConfig(obs observability) (accessConfig, error) {
 	d := accessConfig{authorizer: access.Open()}
 	var err error
 	if c.AccessFile != "" {
-		if d.rules, err = access.New(access.Config{File: c.AccessFile, Logger: obs.log}); err != nil {
+		tokens, err := c.keystone(obs.log)
+		if err != nil {
+			return d, err
+		}
+		if d.rules, err = access.New(access.Config{File: c.AccessFile, Keystone: tokens, Logger: obs.log}); err != nil {
 			return d, fmt.Errorf("cannot use the access rules: %w", err)
 		}
 		d.authenticator = access.NewAuthenticator(d.rules)

@@ -77,6 +77,7 @@ type Config struct {
 	AAI        aaiSettings       `koanf:"-"`
 	AAIRegions aaiRegionSettings `koanf:"-"`
 	SDC        sdcSettings       `koanf:"-"`
+	Keystone   keystoneSettings  `koanf:"-"`
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -110,6 +111,7 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.Float64("prune-share", 0.5, "maximum share of an instance's objects that a change may delete without confirmation, if it deletes more than two objects")
 	flags.String("encryption-key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
 	accessFlags(flags)
+	keystoneFlags(flags)
 	istioFlags(flags)
 	apiFlags(flags)
 	aaiFlags(flags)
@@ -226,6 +228,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	c.StoreQuota, _ = flags.GetInt64("store-quota")
 	c.AAI.take(flags)
 	c.SDC.take(flags)
+	c.Keystone.take(flags)
 	c.AAIRegions.take(flags)
 }
 
@@ -263,6 +266,7 @@ func (c *Config) validate() error {
 	}
 	c.AAI.validate(wrong)
 	c.SDC.validate(wrong)
+	c.Keystone.validate(c.AccessFile, wrong)
 	c.AAIRegions.validate(c.AAI.URL, c.SDC.Kafka, wrong)
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
 }
@@ -371,6 +375,6 @@ func (c Config) LogValue() slog.Value {
 		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
 		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("csar-ca-file", c.CSARAuthorities), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
-		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC),
+		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC), slog.Any("keystone", c.Keystone),
 	)
 }
