@@ -76,6 +76,7 @@ type Config struct {
 
 	AAI        aaiSettings       `koanf:"-"`
 	AAIRegions aaiRegionSettings `koanf:"-"`
+	NFVO       nfvoSettings      `koanf:"-"`
 	SDC        sdcSettings       `koanf:"-"`
 	Keystone   keystoneSettings  `koanf:"-"`
 }
@@ -117,6 +118,7 @@ func configFlags(flags *pflag.FlagSet) {
 	aaiFlags(flags)
 	sdcFlags(flags)
 	aaiRegionFlags(flags)
+	nfvoFlags(flags)
 }
 
 // apiFlags defines the flags for what the APIs may reach and how they respond.
@@ -230,6 +232,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	c.SDC.take(flags)
 	c.Keystone.take(flags)
 	c.AAIRegions.take(flags)
+	c.NFVO.take(flags)
 }
 
 func (c *Config) validate() error {
@@ -268,6 +271,7 @@ func (c *Config) validate() error {
 	c.SDC.validate(wrong)
 	c.Keystone.validate(c.AccessFile, wrong)
 	c.AAIRegions.validate(c.AAI.URL, c.SDC.Kafka, wrong)
+	c.NFVO.validate(wrong)
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
 }
 
@@ -375,6 +379,6 @@ func (c Config) LogValue() slog.Value {
 		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
 		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("csar-ca-file", c.CSARAuthorities), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
-		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC), slog.Any("keystone", c.Keystone),
+		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC), slog.Any("keystone", c.Keystone), slog.Any("nfvo", c.NFVO),
 	)
 }

@@ -12,8 +12,12 @@ import (
 
 // vnfLedger creates the ledger of SOL003.
 func (s *service) vnfLedger(cfg Config, db *secureStore) (*sol003.Manager, error) {
+	granter, err := cfg.NFVO.granter(s.log, s.clientTLS())
+	if err != nil {
+		return nil, err
+	}
 	return sol003.New(sol003.Config{
-		KV: db.kv, Packages: s.catalog, Regions: s.catalog, Descriptors: &descriptors{catalog: s.catalog, read: map[string]tosca.Topology{}},
+		KV: db.kv, Granter: granter, Packages: s.catalog, Regions: s.catalog, Descriptors: &descriptors{catalog: s.catalog, read: map[string]tosca.Topology{}},
 		Changes: s.engine, Repairs: s.engine, Instances: s.engine, Workers: s.workers, Places: cfg.Workers, Retention: cfg.Retention,
 	})
 }
