@@ -46,7 +46,7 @@ func (v *view) pods(refs []nf.Ref) []nf.Pod {
 	for _, ref := range refs {
 		for p := range v.podsOf(v.objects[ref.Key()]) {
 			pod := nf.Pod{
-				Health: podState(p), Labels: p.GetLabels(), Phase: text(p.Object, "status", "phase"), IPs: ipsOf(p),
+				Health: podState(p), Labels: p.GetLabels(), Phase: text(p.Object, "status", "phase"), Reason: podReason(p), IPs: ipsOf(p),
 				Workload: ref, Node: text(p.Object, "spec", "nodeName"), Interfaces: interfacesOf(p),
 			}
 			if isOf(p, guestKind) {
@@ -56,12 +56,31 @@ func (v *view) pods(refs []nf.Ref) []nf.Pod {
 			case p.GetDeletionTimestamp() != nil:
 				pod.Status = nf.StatusDeleting
 			case isReady(p):
-				pod.Status, pod.Message = nf.Current, ""
+				pod.Status, pod.Message, pod.Reason = nf.Current, "", ""
 			}
 			out = append(out, pod)
 		}
 	}
 	return out
+}
+
+// podReason returns why a pod does not run: that of its node or its eviction, or that of
+// the first container that waits for another reason than that it starts.
+func podReason(p *unstructured.Unstructured) string {
+	for c := range members(p.Object, "status", "conditions") {
+		if text(c, "type") == "DisruptionTarget" && text(c, "status") == "True" {
+			return text(c, "reason")
+		}
+	}
+	if reason := text(p.Object, "status", "reason"); reason != "" {
+		return reason
+	}
+	for c := range containers(p) {
+		if reason := text(c, "state", "waiting", "reason"); !harmlessReasons[reason] {
+			return reason
+		}
+	}
+	return ""
 }
 
 // ipsOf returns the addresses of a pod in the cluster's network.

@@ -7,6 +7,7 @@ type Pod struct {
 
 	Labels     map[string]string
 	Phase      string   // status.phase
+	Reason     string   // why it does not run, as Kubernetes says it: CrashLoopBackOff, NodeLost; empty: unknown
 	IPs        []string // of the cluster's network
 	Workload   Ref      // the object of the instance that it belongs to
 	Node       string   // empty: it is not scheduled

@@ -122,6 +122,7 @@ type Alarm struct {
 	ID           string        `json:"id"` // a UUID
 	VNF          string        `json:"vnf"`
 	Project      string        `json:"project,omitempty"`
+	Region       string        `json:"region"`
 	VNFCs        []string      `json:"vnfcs,omitempty"`         // ids of the components
 	VIM          string        `json:"vim,omitempty"`           // key of the connection to the VIM
 	ResourceID   string        `json:"resource_id,omitempty"`   // of the faulty resource, such as the name of a pod
