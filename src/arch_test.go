@@ -83,6 +83,7 @@ var floors = map[string]floor{
 	"distribution":      {[]string{"nf", "sdc", "kafka", "store", "delay"}, "SDC's distributions are followed without knowing how definitions are stored"},
 	"bundle":            {[]string{"nf", "budget", "store", "render", "syntax"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
 	"notify":            {[]string{"nf", "outbox", "store", "delay"}, "subscriptions are served without knowing how regions are watched, or how requests are delivered"},
+	"sol003/fault":      {[]string{"nf", "store", "store/leader", "delay"}, "alarms are raised without knowing how regions are watched, or who is notified"},
 	"sol003/notify":     {[]string{"nf", "wire", "outbound", "outbox", "store", "store/leader", "delay"}, "subscribers of SOL003 are notified without knowing what happens to VNFs, or how requests are delivered"},
 	"health":            {[]string{"nf", "delay"}, "how instances are is known without knowing how regions are watched, or where records are kept"},
 	"drift":             {[]string{"nf", "delay"}, "drift is reported and corrected without knowing how objects are compared, or how regions are watched"},
