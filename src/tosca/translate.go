@@ -17,6 +17,7 @@ import (
 type Translation struct {
 	Manifests []byte       // YAML documents, in the order of their creation
 	Networks  []Attachment // of the workloads to networks of the service
+	Warnings  []string     // of the descriptor's topology
 }
 
 // Attachment attaches a workload to a network.
@@ -115,7 +116,7 @@ func (t *translator) translate() (Translation, error) {
 	if len(s.r.faults) > 0 {
 		return Translation{}, nf.E(nf.Invalid, "translate", "the VNF descriptor", s.r.faults)
 	}
-	out := Translation{Networks: t.networks}
+	out := Translation{Networks: t.networks, Warnings: s.r.warnings}
 	var err error
 	out.Manifests, err = encode(t.objects())
 	return out, err

@@ -50,6 +50,7 @@ func TestExitCodes(t *testing.T) {
 		"BadNetwork":      {"likewise for the spec of a network", []string{"network", "create", "n", "--region", "e", "--file", bad, "--server", away}, 1},
 		"BadSite":         {"likewise for a site", []string{"site", "create", "-f", bad, "--server", away}, 1},
 		"BadPackage":      {"lint has found errors", []string{"package", "lint", bad}, 1},
+		"BadCSAR":         {"a package is no CSAR", []string{"package", "translate", bad}, 1},
 		"BadRules":        {"the check of access rules has found errors", []string{"access", "check", bad}, 1},
 		"Away":            {"the server is unreachable", []string{"instance", "list", "--server", away}, 5},
 		"VersionAway":     {"the server's version cannot be read", []string{"version", "--server", away}, 5},

@@ -84,7 +84,7 @@ func (p process) command() *cobra.Command {
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		InIsTerminal: p.terminal(p.stdin), IsTerminal: p.terminal(p.stdout), ErrIsTerminal: p.terminal(p.stderr),
 		Getenv: p.getenv,
-		Lint:   lint, Render: template, Version: version(),
+		Lint:   lint, Render: template, Translate: translate, Version: version(),
 	})
 	// Package cli has the client's subcommands for keys, backups and audit; this package
 	// adds those that work on files and on the store itself.

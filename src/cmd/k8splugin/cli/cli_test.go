@@ -127,7 +127,7 @@ func (c console) run(ctx context.Context, url string, args ...string) result {
 			}
 			return c.env[key]
 		},
-		Lint: c.lint, Render: rendered, Version: "v0.2.0",
+		Lint: c.lint, Render: rendered, Translate: translated, Version: "v0.2.0",
 		Now: func() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC) },
 	})
 	s.connection.retries, s.watcher.redraw = []time.Duration{0, 0}, time.Hour

@@ -47,6 +47,11 @@ type Env struct {
 	// package or the inputs are not valid.
 	Render func(ctx context.Context, archive []byte, req nf.InstantiateRequest, secrets bool) (nf.Preview, error)
 
+	// Translate translates the VNF descriptor of a CSAR. An empty flavor is the only
+	// one, and an empty level the default one. Its error contains nf.Violations if the
+	// descriptor cannot be translated.
+	Translate func(archive []byte, flavor, level string) (Translation, error)
+
 	// Version is the version of the program.
 	Version string
 

@@ -21,7 +21,7 @@ import (
 
 func packageCommand(s *session) *cobra.Command {
 	return s.noun("package", "Upload and manage packages",
-		packageCreate(s), packagePush(s), packageList(s), packageShow(s), packageEnable(s), packageDisable(s), packagePull(s), packageLint(s), packageTemplate(s),
+		packageCreate(s), packagePush(s), packageList(s), packageShow(s), packageEnable(s), packageDisable(s), packagePull(s), packageLint(s), packageTemplate(s), packageTranslate(s),
 		s.deleteCommand("Delete packages that no instance uses", packages()))
 }
 
