@@ -29,7 +29,7 @@ type Machine struct {
 	Name      string // of the host, without the name of the group
 	ID        string // in the cloud
 	State     MachineState
-	Fault     string            // of a failed one
+	Fault     string            // why it does not run
 	Address   string            // on the first network; empty: it has none yet
 	Addresses map[string]string // by network, as the group's Spec names it
 }
@@ -41,7 +41,8 @@ type MachineState string
 const (
 	MachineStarting MachineState = "starting"
 	MachineRunning  MachineState = "running"
-	MachineFailed   MachineState = "failed" // it does not run, or is being deleted
+	MachineStopped  MachineState = "stopped" // it does not run, and may be started
+	MachineFailed   MachineState = "failed"  // it cannot run, or is being deleted
 )
 
 // The limits on machines.
@@ -74,4 +75,72 @@ func (m Machines) Violations(at string) Violations {
 		name(fmt.Sprintf("security_groups[%d]", i), group, true)
 	}
 	return v
+}
+
+// The limits on the machines of a site.
+const (
+	MaxControlPlanes = 7
+	maxWorkers       = MaxSiteHosts - MaxControlPlanes
+)
+
+// sshPort is the port on which machines are reached.
+const sshPort = 22
+
+// MachineHosts returns the hosts of a new site that are machines: master1, worker1 and
+// so on. Scripts for clusters of OpenStack decide by these names.
+func MachineHosts(user string, controlPlanes, workers int) []SiteHost {
+	var out []SiteHost
+	for i := range min(max(controlPlanes, 0), MaxControlPlanes+1) {
+		out = append(out, SiteHost{Name: fmt.Sprintf("master%d", i+1), Port: sshPort, User: user, Role: ControlPlane})
+	}
+	for range min(max(workers, 0), maxWorkers+1) {
+		out = append(out, WorkerMachine(out, user))
+	}
+	return out
+}
+
+// WorkerMachine returns the next worker of a site whose hosts are machines: with the
+// first name that no host has.
+func WorkerMachine(hosts []SiteHost, user string) SiteHost {
+	taken := map[string]bool{}
+	for _, h := range hosts {
+		taken[h.Name] = true
+	}
+	n := 1
+	for taken[fmt.Sprintf("worker%d", n)] {
+		n++
+	}
+	return SiteHost{Name: fmt.Sprintf("worker%d", n), Port: sshPort, User: user, Role: Worker}
+}
+
+// machineViolations returns the violations of a new site whose hosts are machines.
+func (s Site) machineViolations() Violations {
+	v := s.Machines.Violations("machines")
+	masters := 0
+	for i, h := range s.Hosts {
+		if h.Role == ControlPlane {
+			masters++
+		}
+		if i == 0 && !userPattern.MatchString(h.User) {
+			v = append(v, Violation{Field: "user", Message: fmt.Sprintf("%q is not a user's name; give the user of the image", h.User)})
+		}
+	}
+	if masters < 1 || masters > MaxControlPlanes {
+		v = append(v, Violation{Field: "machines.control_planes", Message: fmt.Sprintf("must be between 1 and %d", MaxControlPlanes)})
+	}
+	if len(s.Hosts)-masters > maxWorkers {
+		v = append(v, Violation{Field: "machines.workers", Message: fmt.Sprintf("must be between 0 and %d", maxWorkers)})
+	}
+	if !s.FirstUse {
+		v = append(v, Violation{Field: "trust_on_first_use", Message: "must be true: the keys of new machines are not known"})
+	}
+	return v
+}
+
+// validWorkers returns the violations of a number of workers.
+func validWorkers(n *int) Violations {
+	if n != nil && (*n < 0 || *n > maxWorkers) {
+		return Violations{{Field: "machines.workers", Message: fmt.Sprintf("must be between 0 and %d", maxWorkers)}}
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ type AAISource struct {
 // NoAccess returns why the service has no access to the region; empty: it has.
 func (r Region) NoAccess() string {
 	if r.Type == OpenStackRegion {
-		return "it is an OpenStack VIM, which the service only stores and lists; use a VIM of the type kubernetes"
+		return "it is an OpenStack VIM, which only creates machines of sites; use a VIM of the type kubernetes"
 	}
 	if r.AAI == nil || !r.Access.IsZero() {
 		return ""

@@ -18,6 +18,7 @@ type Site struct {
 	Labels        map[string]string `json:"labels,omitempty"` // of the region
 	Driver        SiteDriver        `json:"driver"`
 	Hosts         []SiteHost        `json:"hosts"`
+	Machines      *Machines         `json:"machines,omitempty"`  // that the hosts are; nil: the hosts exist without the service
 	FirstUse      bool              `json:"first_use,omitempty"` // pin an unknown host key at the first connection
 	Roles         []string          `json:"roles,omitempty"`
 	Parameters    map[string]any    `json:"parameters,omitempty"`
@@ -51,12 +52,13 @@ const (
 // SiteHost is one host of a site.
 type SiteHost struct {
 	Name    string        `json:"name"`
-	Address string        `json:"address"` // a name or an IP address
+	Address string        `json:"address"` // a name or an IP address; empty: of a machine that does not run yet
 	Port    int           `json:"port"`
 	User    string        `json:"user"`
 	Key     string        `json:"key,omitempty"` // the pinned host key, as in authorized_keys: "ssh-ed25519 AAAA…"
 	Role    SiteRole      `json:"role"`
 	State   SiteHostState `json:"state"`
+	Machine string        `json:"machine,omitempty"` // id of the virtual machine that it is
 }
 
 // SiteRole is the role of a host in its cluster.
@@ -124,6 +126,7 @@ type SiteChangeRequest struct {
 	Edit    func(*Site) error        // of Description, Roles, Parameters and Proxy
 	Secrets func(*SiteSecrets) error // nil: no change
 	Add     []SiteHost               // workers
+	Workers *int                     // number of workers of a site with machines; nil: no change
 	Remove  []string                 // names of workers
 	Timeout time.Duration
 	Key     RequestKey

@@ -38,8 +38,12 @@ func (r SiteRequest) Validate() error {
 		v = append(v, CheckID("cloud_owner", s.Owner)...)
 	}
 	v = append(v, CheckLabels("labels", s.Labels)...)
-	v = append(v, checkHosts("hosts", s.Hosts, s.FirstUse)...)
-	if len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, func(h SiteHost) bool { return h.Role == ControlPlane }) {
+	if s.Machines != nil {
+		v = append(v, s.machineViolations()...)
+	} else {
+		v = append(v, checkHosts("hosts", s.Hosts, s.FirstUse)...)
+	}
+	if s.Machines == nil && len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, func(h SiteHost) bool { return h.Role == ControlPlane }) {
 		v = append(v, Violation{Field: "hosts", Message: "must include a host with the role control_plane"})
 	}
 	v = append(v, s.violations()...)
@@ -60,6 +64,7 @@ func (r SiteChangeRequest) Validate(firstUse bool) error {
 			v = append(v, Violation{Field: fmt.Sprintf("add_hosts[%d].name", i), Message: fmt.Sprintf("%q is also in remove_hosts", h.Name)})
 		}
 	}
+	v = append(v, validWorkers(r.Workers)...)
 	return invalid("change", "the site", append(v, checkTimeout(r.Timeout)...))
 }
 

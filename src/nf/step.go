@@ -43,13 +43,15 @@ const (
 
 // The phases of a site's operations.
 const (
-	PhaseCheckHosts    Phase = "check_hosts"
-	PhaseRemoveWorkers Phase = "remove_workers"
-	PhaseBuild         Phase = "build"
-	PhaseRegister      Phase = "register"
-	PhaseTerminate     Phase = "terminate"
-	PhaseDeregister    Phase = "deregister"
-	PhaseResetHosts    Phase = "reset_hosts"
+	PhaseCreateMachines Phase = "create_machines"
+	PhaseCheckHosts     Phase = "check_hosts"
+	PhaseRemoveWorkers  Phase = "remove_workers"
+	PhaseDeleteMachines Phase = "delete_machines"
+	PhaseBuild          Phase = "build"
+	PhaseRegister       Phase = "register"
+	PhaseTerminate      Phase = "terminate"
+	PhaseDeregister     Phase = "deregister"
+	PhaseResetHosts     Phase = "reset_hosts"
 )
 
 // The phases of a network's operations, besides those of an instance's.
@@ -171,6 +173,7 @@ func (p Phase) title() string {
 		PhasePermit: "check what the project may use", PhaseAcquireNamespaces: "acquire namespaces", PhaseReleaseFormer: "release former namespaces", PhaseReleaseNamespaces: "release namespaces",
 		PhaseSettle: "wait for machines", PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
 		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseGiveBack: "restore adopted objects", PhaseSet: "set fields", PhaseEvict: "evict pods",
+		PhaseCreateMachines: "create machines", PhaseDeleteMachines: "delete machines",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
 		PhaseCheckHolders: "check holders", PhaseRestart: "restart workloads", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",
 		PhaseUnlist:    "delete objects in A&AI",

@@ -24,6 +24,7 @@ const (
 const (
 	active   = "ACTIVE"
 	building = "BUILD"
+	broken   = "ERROR"
 	deleting = "deleting" // a task
 )
 
@@ -92,16 +93,19 @@ func (s *session) machines(ctx context.Context, g nf.MachineGroup) ([]nf.Machine
 
 // machineOf returns the machine that a server is.
 func machineOf(g nf.MachineGroup, one servers.Server, bound []ports.Port) nf.Machine {
-	m := nf.Machine{Name: one.Metadata[hostKey], ID: one.ID, State: nf.MachineFailed, Fault: "its status is " + clip(one.Status), Addresses: map[string]string{}}
+	m := nf.Machine{Name: one.Metadata[hostKey], ID: one.ID, State: nf.MachineStopped, Fault: "its status is " + clip(one.Status), Addresses: map[string]string{}}
 	switch {
 	case one.TaskState == deleting:
-		m.Fault = "it is being deleted"
+		m.State, m.Fault = nf.MachineFailed, "it is being deleted"
 	case one.Status == active:
 		m.State, m.Fault = nf.MachineRunning, ""
 	case one.Status == building:
 		m.State, m.Fault = nf.MachineStarting, ""
-	case one.Fault.Message != "":
-		m.Fault = clip(one.Fault.Message)
+	case one.Status == broken:
+		m.State = nf.MachineFailed
+		if one.Fault.Message != "" {
+			m.Fault = clip(one.Fault.Message)
+		}
 	}
 	for i, network := range g.Spec.Networks {
 		at := slices.IndexFunc(bound, func(p ports.Port) bool { return p.DeviceID == one.ID && p.Name == portName(g, m.Name, i) })
@@ -128,7 +132,7 @@ func (s *session) started(ctx context.Context, g nf.MachineGroup, names []string
 		switch {
 		case at < 0:
 			return nil, false, failed(name, "it does not exist; another client may have deleted it")
-		case all[at].State == nf.MachineFailed:
+		case all[at].State == nf.MachineFailed, all[at].State == nf.MachineStopped:
 			return nil, false, failed(name, all[at].Fault)
 		}
 		done = done && all[at].State == nf.MachineRunning

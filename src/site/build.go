@@ -15,15 +15,22 @@ import (
 func (r *run) buildSteps() []operation.Step {
 	var dead []string
 	var kubeconfig nf.Secret
-	steps := []operation.Step{r.step(nf.PhaseCheckHosts, func(ctx context.Context) (err error) {
+	var steps []operation.Step
+	if r.site.Machines != nil {
+		steps = append(steps, r.step(nf.PhaseCreateMachines, r.createMachines))
+	}
+	steps = append(steps, r.step(nf.PhaseCheckHosts, func(ctx context.Context) (err error) {
 		dead, err = r.check(ctx)
 		return err
-	})}
+	}))
 	if leaving := r.departingHosts(); len(leaving) > 0 {
 		steps = append(steps, r.step(nf.PhaseRemoveWorkers, func(ctx context.Context) error {
 			_, err := r.do(ctx, Job{Action: Shrink, Targets: leaving, Dead: dead})
 			return err
 		}))
+	}
+	if leaving := r.leavingMachines(); len(leaving) > 0 {
+		steps = append(steps, r.step(nf.PhaseDeleteMachines, func(ctx context.Context) error { return r.deleteMachines(ctx, leaving...) }))
 	}
 	return append(steps,
 		r.step(nf.PhaseBuild, func(ctx context.Context) (err error) {
@@ -47,7 +54,7 @@ func (r *run) removalSteps() []operation.Step {
 	steps = append(steps, r.step(nf.PhaseDeregister, func(ctx context.Context) error {
 		err := r.deregister(ctx)
 		switch {
-		case err != nil || r.op().Site.KeepHosts:
+		case err != nil || r.op().Site.KeepHosts || r.site.Machines != nil:
 		case r.site.Untouched: // hosts are not checked: one that denies the credential may be why nothing was run
 			return r.say(ctx, "", "nothing was ever run on its hosts; they remain unchanged")
 		case scripted:
@@ -57,6 +64,9 @@ func (r *run) removalSteps() []operation.Step {
 		}
 		return err
 	}))
+	if r.site.Machines != nil && !r.op().Site.KeepHosts {
+		return append(steps, r.step(nf.PhaseDeleteMachines, func(ctx context.Context) error { return r.deleteMachines(ctx) }))
+	}
 	if r.op().Site.KeepHosts || r.site.Untouched || scripted {
 		return steps
 	}
@@ -71,11 +81,12 @@ func (r *run) removalSteps() []operation.Step {
 		}))
 }
 
-// departingHosts returns the names of the workers that are to be removed.
+// departingHosts returns the names of the workers that are to be removed from the
+// cluster. A machine without an address has never been part of it.
 func (r *run) departingHosts() []string {
 	var names []string
 	for _, h := range r.site.Hosts {
-		if h.State == nf.HostLeaving {
+		if h.State == nf.HostLeaving && h.Address != "" {
 			names = append(names, h.Name)
 		}
 	}
@@ -87,8 +98,8 @@ func (r *run) departingHosts() []string {
 // not an error: that may be why they leave.
 func (r *run) check(ctx context.Context) (dead []string, err error) {
 	keys := map[string]string{}
-	for _, h := range r.site.Hosts {
-		key, err := r.s.cfg.ProbeHost(ctx, h, r.secrets)
+	for _, h := range reachable(r.site.Hosts) {
+		key, err := r.probe(ctx, h)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -125,6 +136,7 @@ func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error)
 		return nil, err
 	}
 	job.Site, job.Secrets = r.site, r.secrets
+	job.Site.Hosts = reachable(r.site.Hosts)
 	stop := r.journal.Periodically(ctx)
 	defer stop()
 	for e, err := range r.s.cfg.Runners[r.site.Driver].Run(ctx, job) {

@@ -46,18 +46,36 @@ func TestDeaths(t *testing.T) {
 		build(t, s)
 		stop()
 	}
+	createMachines := func(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error) {
+		return s.Create(ctx, machines(func(r *nf.SiteRequest) { r.Key = key }))
+	}
+	scaleMachines := func(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error) {
+		return s.Change(ctx, "edge", nf.SiteChangeRequest{Key: key, Workers: new(2), Remove: []string{"worker2"}})
+	}
+	sky := func(_ *testing.T, w *world) { w.withSky() }
+	builtMachines := func(t *testing.T, w *world) {
+		t.Helper()
+		s, stop := w.withSky().start(t)
+		op, err := s.Create(t.Context(), machines())
+		succeed(t, s, op, err)
+		stop()
+		w.sky.lose("worker1") // it is replaced
+	}
 	cases := map[string]struct {
 		prepare func(t *testing.T, w *world)
 		request crashingRequest
 		deaths  int
 	}{
-		"Create":        {func(*testing.T, *world) {}, create, 126},
-		"CreateFails":   {func(_ *testing.T, w *world) { refused(w) }, create, 110},
-		"Cancel":        {func(_ *testing.T, w *world) { endless(w) }, crashingRequest(create).cancelled, 60},
-		"Change":        {built, change, 139},
-		"ChangeFails":   {func(t *testing.T, w *world) { built(t, w); refused(w) }, change, 121},
-		"Remove":        {built, remove(), 120},
-		"RemoveCascade": {func(t *testing.T, w *world) { built(t, w); w.use("vnf-1", "vnf-2") }, remove("vnf-1", "vnf-2"), 157},
+		"Create":         {func(*testing.T, *world) {}, create, 126},
+		"CreateFails":    {func(_ *testing.T, w *world) { refused(w) }, create, 110},
+		"Cancel":         {func(_ *testing.T, w *world) { endless(w) }, crashingRequest(create).cancelled, 60},
+		"Change":         {built, change, 139},
+		"ChangeFails":    {func(t *testing.T, w *world) { built(t, w); refused(w) }, change, 121},
+		"Remove":         {built, remove(), 120},
+		"RemoveCascade":  {func(t *testing.T, w *world) { built(t, w); w.use("vnf-1", "vnf-2") }, remove("vnf-1", "vnf-2"), 157},
+		"CreateMachines": {sky, createMachines, 206},
+		"ScaleMachines":  {builtMachines, scaleMachines, 207},
+		"RemoveMachines": {builtMachines, remove(), 91},
 	}
 	scenarios := map[string]operationtest.Scenario{}
 	for name, tc := range cases {
@@ -94,6 +112,9 @@ func (w *world) crashing(t *testing.T, request crashingRequest) operationtest.Wo
 			s, stop := w.start(t, func(c *config) {
 				c.Work = p.Config(w.kv)
 				c.KV, c.Regions, c.Instances = c.Work.KV, m, m
+				if w.sky != nil {
+					c.Clouds = crashingSky{w.sky, p}
+				}
 				c.Runners = map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: m}
 			})
 			return operationtest.Replica{
@@ -107,7 +128,7 @@ func (w *world) crashing(t *testing.T, request crashingRequest) operationtest.Wo
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return slices.DeleteFunc(slices.Sorted(maps.Keys(w.regions)), func(region string) bool {
-				return slices.ContainsFunc(known, func(in nf.Site) bool { return in.Region == region })
+				return w.sky != nil && (region == "cloud" || region == "east") || slices.ContainsFunc(known, func(in nf.Site) bool { return in.Region == region })
 			})
 		},
 	}
@@ -120,6 +141,7 @@ type snapshot struct {
 	Ends    []string       // of operations
 	Records map[string]int // by the first part of their keys
 	Regions []string
+	Sky     []string // machines
 	Users   []string // of the region
 	Runs    int      // that are running
 }
@@ -148,12 +170,16 @@ func (w *world) snapshot(t *testing.T) snapshot {
 			out.Records[table]++
 		}
 	}
+	if w.sky != nil {
+		out.Sky = w.sky.names()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out.Users = slices.Clone(w.users["edge"])
 	for id, region := range w.regions {
 		out.Regions = append(out.Regions, id+" "+string(region.Access.Kubeconfig))
 	}
+	slices.Sort(out.Regions)
 	return out
 }
 

@@ -29,6 +29,9 @@ func (s *Sites) Create(ctx context.Context, req nf.SiteRequest) (nf.Operation, e
 	if err := s.cfg.Usable(req.Secrets); err != nil {
 		return nf.Operation{}, err
 	}
+	if err := s.hasCloud(ctx, req.Site); err != nil {
+		return nf.Operation{}, err
+	}
 	op, err := s.accept(ctx, req.Site.ID, req.Key, func() (operation.Request, error) { return s.create(ctx, req) })
 	if nf.KindOf(err) == nf.Exists && len(nf.ViolationsOf(err)) == 0 {
 		err = taken("site "+req.Site.ID, "site_id")
@@ -168,6 +171,7 @@ func edit(in *nf.Site, req nf.SiteChangeRequest) error {
 		h.State = nf.HostJoining
 		in.Hosts = append(in.Hosts, h)
 	}
+	v = append(v, scale(in, req)...)
 	if len(in.Hosts) > nf.MaxSiteHosts {
 		v = append(v, nf.Violation{Field: "add_hosts", Message: fmt.Sprintf("would give the site more than %d hosts", nf.MaxSiteHosts)})
 	}

@@ -53,6 +53,20 @@ type Event struct {
 // ("host-key"), or denies the credential ("unauthorized").
 type HostProbe func(ctx context.Context, host nf.SiteHost, m nf.SiteSecrets) (key string, err error)
 
+// Clouds creates and deletes virtual machines. Each call can be repeated.
+type Clouds interface {
+	// Machines returns the machines of a group.
+	Machines(ctx context.Context, cloud nf.OpenStack, group nf.MachineGroup) ([]nf.Machine, error)
+	// Create creates the machines that do not exist.
+	Create(ctx context.Context, cloud nf.OpenStack, group nf.MachineGroup, names []string) error
+	// Await waits until machines run, and returns them. It returns nf.Failed if one
+	// does not.
+	Await(ctx context.Context, cloud nf.OpenStack, group nf.MachineGroup, names []string) ([]nf.Machine, error)
+	// Delete deletes machines, or all of the group without names, and waits until they
+	// are gone.
+	Delete(ctx context.Context, cloud nf.OpenStack, group nf.MachineGroup, names ...string) error
+}
+
 // Regions gives access to the registered cloud regions.
 type Regions interface {
 	// Region returns a region. It returns nf.NotFound if the region is not

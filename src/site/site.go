@@ -20,6 +20,7 @@ type Config struct {
 	Workers   *operation.Workers // run the operations; New registers the kind of sites
 	NewID     func() string      // returns short ids, never the same one twice
 
+	Clouds    Clouds                     // make machines; default: none, and sites with machines are rejected
 	Usable    func(nf.SiteSecrets) error // checks a credential without using it; default: accepts all
 	Clock     func() time.Time           // default time.Now
 	Parallel  int                        // operations that run at once; default 4

@@ -37,6 +37,7 @@ type world struct {
 	alive      int               // unfinished runs
 	busy       map[string]string // instances, with what runs on them
 
+	sky   *sky                                                       // nil: no clouds
 	mute  bool                                                       // a run leaves no kubeconfig
 	probe error                                                      // of a registration
 	reach func(h nf.SiteHost) (string, error)                        // nil: every host answers
@@ -63,6 +64,9 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *site.Sites, stop 
 		KV: w.kv, Regions: w, Instances: w, ProbeHost: w.probeHost, Runners: map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: w, nf.SiteByScript: w},
 		NewID: rand.Text,
 	}}
+	if w.sky != nil {
+		cfg.Clouds = w.sky
+	}
 	for _, f := range edit {
 		f(&cfg)
 	}
