@@ -53,10 +53,16 @@ func (s Sites) writable(ctx context.Context, id string) (nf.Site, error) {
 	return in, s.guard.may(ctx, nf.WriteRegion, siteScope(in.Region), id)
 }
 
-// CreateSite starts to build a site. It requires region:write.
+// CreateSite starts to build a site. It requires region:write, and also for the cloud
+// of its machines.
 func (s Sites) CreateSite(ctx context.Context, req nf.SiteRequest) (nf.Operation, error) {
 	if err := s.guard.may(ctx, nf.WriteRegion, siteScope(req.Site.Region), req.Site.ID); err != nil {
 		return nf.Operation{}, err
+	}
+	if m := req.Site.Machines; m != nil {
+		if err := s.guard.may(ctx, nf.WriteRegion, siteScope(m.Cloud), req.Site.ID); err != nil {
+			return nf.Operation{}, err
+		}
 	}
 	return s.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return s.keeper.Create(ctx, req) })
 }

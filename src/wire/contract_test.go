@@ -23,7 +23,7 @@ type document struct {
 
 // documents returns the types of the schemas that no other schema refers to.
 func documents() map[string]document {
-	hosts := func(field string) []string { return []string{field + ".state"} }
+	hosts := func(field string) []string { return []string{field + ".machine_id", field + ".state"} }
 	return map[string]document{
 		"CloudRegionCreate": {of: wire.RegionCreate{}},
 		"CloudRegionPatch":  {of: wire.RegionPatch{}},

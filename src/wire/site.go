@@ -17,6 +17,7 @@ type Site struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Driver      nf.SiteDriver     `json:"driver"`
 	Hosts       []SiteHost        `json:"hosts"`
+	Machines    *SiteMachines     `json:"machines,omitempty"`
 	FirstUse    bool              `json:"trust_on_first_use,omitempty"`
 	Roles       []string          `json:"roles"`
 	Parameters  map[string]any    `json:"parameters,omitempty"`
@@ -39,6 +40,20 @@ type SiteHost struct {
 	Key     string           `json:"host_key,omitempty"`
 	Role    nf.SiteRole      `json:"role"`
 	State   nf.SiteHostState `json:"state,omitempty"`
+	Machine string           `json:"machine_id,omitempty"` // in responses only
+}
+
+// SiteMachines describes the virtual machines that a site's hosts are, in responses
+// and in requests.
+type SiteMachines struct {
+	Cloud          string   `json:"cloud_region_id"`
+	Image          string   `json:"image"`
+	Flavor         string   `json:"flavor"`
+	Networks       []string `json:"networks"`
+	KeyPair        string   `json:"key_pair,omitempty"`
+	SecurityGroups []string `json:"security_groups,omitempty"`
+	ControlPlanes  int      `json:"control_planes"`
+	Workers        int      `json:"workers"`
 }
 
 // SiteProxy is the proxy of a site's hosts, in responses and in requests.
@@ -56,6 +71,19 @@ func SiteOf(s nf.Site) Site {
 		Registered: s.Registered, Operation: s.Last, Created: s.Created, Updated: s.Updated,
 		Hosts: List(s.Hosts, func(h nf.SiteHost) SiteHost { return SiteHost(h) }),
 		Links: map[string]string{"self": SitePath(s.ID), "operations": SitePath(s.ID) + "/operations"},
+	}
+	if s.Machines != nil {
+		m := s.Machines
+		out.Machines = &SiteMachines{Cloud: m.Cloud, Image: m.Image, Flavor: m.Flavor, Networks: m.Networks, KeyPair: m.KeyPair, SecurityGroups: m.SecurityGroups}
+		for _, h := range s.Hosts {
+			switch {
+			case h.State == nf.HostLeaving:
+			case h.Role == nf.ControlPlane:
+				out.Machines.ControlPlanes++
+			default:
+				out.Machines.Workers++
+			}
+		}
 	}
 	if s.Registered {
 		out.Links["cloud_region"] = RegionPath(s.Region)

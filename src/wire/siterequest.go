@@ -12,7 +12,8 @@ type SiteCreate struct {
 	Owner    string            `json:"cloud_owner,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	Driver   nf.SiteDriver     `json:"driver,omitempty"` // default ansible
-	Hosts    []SiteHost        `json:"hosts"`
+	Hosts    []SiteHost        `json:"hosts,omitempty"`
+	Machines *SiteMachines     `json:"machines,omitempty"` // instead of hosts
 	FirstUse bool              `json:"trust_on_first_use,omitempty"`
 }
 
@@ -22,6 +23,13 @@ type SitePatch struct {
 
 	Add    []SiteHost `json:"add_hosts,omitempty"`
 	Remove []string   `json:"remove_hosts,omitempty"` // names
+
+	Machines *MachineCounts `json:"machines,omitempty"`
+}
+
+// MachineCounts is a change of the number of machines of a site.
+type MachineCounts struct {
+	Workers *int `json:"workers,omitempty"`
 }
 
 // SiteEdit holds the fields that the requests to build and to change a site have

@@ -39,14 +39,31 @@ func siteRequest(c wire.SiteCreate, key nf.RequestKey) (nf.SiteRequest, error) {
 	}
 	var m nf.SiteSecrets
 	setSecrets(&m, c.SiteEdit)
+	hosts, machines, err := siteHosts(c)
+	if err != nil {
+		return nf.SiteRequest{}, err
+	}
 	return nf.SiteRequest{
 		Site: nf.Site{
 			ID: c.ID, Project: c.Project, Description: c.Description, Region: orElse(c.Region, c.ID), Owner: c.Owner, Labels: c.Labels,
-			Driver: c.Driver, Hosts: toHosts(c.Hosts, c.User), FirstUse: c.FirstUse, Roles: c.Roles, Parameters: c.Parameters,
+			Driver: c.Driver, Hosts: hosts, Machines: machines, FirstUse: c.FirstUse, Roles: c.Roles, Parameters: c.Parameters,
 			Proxy: nf.SiteProxy(c.Proxy),
 		},
 		Secrets: m, Timeout: timeout, Key: key,
 	}, nil
+}
+
+// siteHosts returns the hosts of a new site, or those that its machines become.
+func siteHosts(c wire.SiteCreate) ([]nf.SiteHost, *nf.Machines, error) {
+	m := c.Machines
+	switch {
+	case m == nil:
+		return toHosts(c.Hosts, c.User), nil, nil
+	case len(c.Hosts) > 0:
+		return nil, nil, nf.E(nf.Invalid, "build", "site "+c.ID, nf.Violations{{Field: "hosts", Message: "contradicts machines: the service creates the hosts"}})
+	}
+	spec := nf.Machines{Cloud: m.Cloud, Image: m.Image, Flavor: m.Flavor, Networks: m.Networks, KeyPair: m.KeyPair, SecurityGroups: m.SecurityGroups}
+	return nf.MachineHosts(c.User, m.ControlPlanes, m.Workers), &spec, nil
 }
 
 func orElse(text, otherwise string) string {
@@ -62,7 +79,7 @@ func toHosts(hosts []wire.SiteHost, user string) []nf.SiteHost {
 		if h.Port == 0 {
 			h.Port = 22
 		}
-		h.User, h.State = orElse(h.User, user), ""
+		h.User, h.State, h.Machine = orElse(h.User, user), "", ""
 		return nf.SiteHost(h)
 	})
 }
@@ -90,6 +107,9 @@ func siteChange(p patch, key nf.RequestKey) (nf.SiteChangeRequest, error) {
 			s.Description, s.Roles, s.Parameters, s.Proxy = edit.Description, edit.Roles, edit.Parameters, nf.SiteProxy(edit.Proxy)
 			return nil
 		},
+	}
+	if given.Machines != nil {
+		req.Workers = given.Machines.Workers
 	}
 	if _, secrets := p["secrets"]; secrets || given.Credential != nil || given.Script != nil {
 		req.Secrets = func(m *nf.SiteSecrets) error { return editSecrets(m, p) }

@@ -43,6 +43,7 @@ type siteChanged struct {
 	remove  []string
 	timeout time.Duration
 	trace   string
+	workers *int
 }
 
 // siteRemoved is what a removal was asked for.
@@ -104,7 +105,7 @@ func (s *siteStandIn) ChangeSite(_ context.Context, id string, req nf.SiteChange
 	}
 	changed := siteChanged{site: s.site, secrets: nf.SiteSecrets{
 		Password: nf.Secret("former"), Secrets: map[string]nf.Secret{"token": nf.Secret("one"), "other": nf.Secret("two")},
-	}, add: req.Add, remove: req.Remove, timeout: req.Timeout, trace: req.Trace}
+	}, add: req.Add, remove: req.Remove, timeout: req.Timeout, trace: req.Trace, workers: req.Workers}
 	for range 2 { // as an engine does that was overtaken
 		changed.site = s.site
 		if err := req.Edit(&changed.site); err != nil {
@@ -181,6 +182,8 @@ const (
 		"hosts": [{"name": "n1", "address": "10.0.0.1", "port": 22, "user": "debian", "host_key": "ssh-ed25519 AAAA", "role": "control_plane", "state": "present"}],
 		"roles": ["multus"], "parameters": {"size": 3, "colour": "red"}, "secrets": ["token"], "proxy": {"http": "http://ann:%2A%2A%2A%2A%2A%2A%2A%2A@proxy:3128", "no_proxy": "10.0.0.0/8"},
 		"state": "ready", "registered": true, "operation_id": "op-1", "links": {"...": ""}, "created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:01Z"}`
+	machineSite = `{"site_id": "edge", "user": "debian", "trust_on_first_use": true, "credential": {"password": "s3cret"}, "machines": {"cloud_region_id": "cloud",
+		"image": "debian", "flavor": "medium", "networks": ["management"], "key_pair": "ops", "control_planes": 1, "workers": 1}}`
 	newSite = `{"site_id": "edge", "cloud_region_id": "east", "user": "debian", "hosts": [{"name": "n1", "address": "10.0.0.1", "role": "control_plane", "host_key": "ssh-ed25519 AAAA"}],
 		"credential": {"password": "s3cret"}, "roles": ["multus"], "parameters": {"size": 3}, "secrets": {"token": "s3cret"}, "timeout": "1h"}`
 	siteOp = `{"operation_id": "op-1", "subject": {"kind": "site", "id": "edge"}, "site_id": "edge", "cloud_region_id": "east", "project": "blue", "verb": "build", "state": "running", "...": ""}`
@@ -197,6 +200,14 @@ func TestSites(t *testing.T) {
 		},
 		Secrets: nf.SiteSecrets{Password: nf.Secret("s3cret"), Secrets: map[string]nf.Secret{"token": nf.Secret("s3cret")}},
 		Timeout: time.Hour,
+	}
+	wantedMachines := nf.SiteRequest{
+		Site: nf.Site{
+			ID: "edge", Region: "edge", Driver: nf.SiteByAnsible, FirstUse: true,
+			Machines: &nf.Machines{Cloud: "cloud", Image: "debian", Flavor: "medium", Networks: []string{"management"}, KeyPair: "ops"},
+			Hosts:    []nf.SiteHost{{Name: "master1", Port: 22, User: "debian", Role: nf.ControlPlane}, {Name: "worker1", Port: 22, User: "debian", Role: nf.Worker}},
+		},
+		Secrets: nf.SiteSecrets{Password: nf.Secret("s3cret")},
 	}
 	wantedTraced := wanted
 	wantedTraced.Trace = callersTrace
@@ -216,6 +227,18 @@ func TestSites(t *testing.T) {
 		"Create": {
 			exchange: exchange{reason: "the region is registered", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 201, want: siteBody, headers: []string{"Location: /v1/sites/edge"}},
 			asked:    wanted,
+		},
+		"CreateMachines": {
+			exchange: exchange{reason: "the hosts are machines", request: "POST /v1/sites", header: []string{asJSON}, body: machineSite, status: 201, want: siteBody},
+			asked:    wantedMachines,
+		},
+		"CreateBoth": {exchange: exchange{
+			reason: "hosts are given or created", request: "POST /v1/sites", header: []string{asJSON}, status: 400,
+			body: strings.Replace(machineSite, `"machines"`, `"hosts": [{"name": "n1", "address": "10.0.0.1", "role": "control_plane"}], "machines"`, 1), want: problem("invalid", `"errors": [{"field": "hosts", "message": "<<>>"}]`),
+		}},
+		"Scale": {
+			exchange: exchange{reason: "the number of workers is a field of the site", request: "PATCH /v1/sites/edge", header: []string{asPatch}, body: `{"machines": {"workers": 3}}`, status: 200, want: siteBody},
+			asked:    edited(func(c *siteChanged) { c.workers = new(3) }),
 		},
 		"CreateAsync": {exchange: exchange{
 			reason: "who does not wait gets the operation", request: "POST /v1/sites", header: []string{asJSON, "Prefer: respond-async"}, body: newSite, status: 202, want: siteBody,

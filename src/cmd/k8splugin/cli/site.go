@@ -21,7 +21,7 @@ import (
 
 func siteCommand(s *session) *cobra.Command {
 	return s.noun("site", "Build and manage sites, and their hosts",
-		siteCreate(s), siteList(s), siteShow(s), siteUpdate(s), siteAddWorker(s), siteRemoveWorker(s), siteRemove(s), siteWatch(s), siteCancel(s))
+		siteCreate(s), siteList(s), siteShow(s), siteUpdate(s), siteAddWorker(s), siteRemoveWorker(s), siteScale(s), siteRemove(s), siteWatch(s), siteCancel(s))
 }
 
 func sites() catalogue {
@@ -168,6 +168,29 @@ func (s *session) worker(ctx context.Context, c *client, id string, h wire.SiteH
 	return h, nil
 }
 
+func siteScale(s *session) *cobra.Command {
+	var workers int
+	var run siteRun
+	cmd := &cobra.Command{
+		Use:   "scale NAME --workers N",
+		Short: "Change the number of a site's workers",
+		Long: `Change the number of workers of a site whose hosts are machines that the service
+creates. Workers are added with new names; those that were added last are removed.` + siteWaitHelp,
+		Example:           "  k8splugin site scale edge-1 --workers 3",
+		Args:              oneName,
+		ValidArgsFunction: s.ids(sites(), false),
+	}
+	cmd.Flags().IntVar(&workers, "workers", 0, "number of workers")
+	run.define(cmd)
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		if !cmd.Flags().Changed("workers") {
+			return misused(cmd, errors.New("--workers is required"))
+		}
+		return s.runSite(ctx, c, ask(api.NewUpdateSiteRequestWithBody(root, args[0], nil, mergePatch, nil)), map[string]any{"machines": wire.MachineCounts{Workers: &workers}}, run)
+	})
+	return cmd
+}
+
 func siteRemoveWorker(s *session) *cobra.Command {
 	var run siteRun
 	cmd := &cobra.Command{
@@ -309,7 +332,12 @@ func (pr *printer) describeSite(w io.Writer, a answer) error {
 	fmt.Fprintln(w)
 	return table(w, pr.format.name == formatWide, []column[wire.SiteHost]{
 		{"HOST", false, func(h wire.SiteHost) string { return h.Name }},
-		{"ADDRESS", false, func(h wire.SiteHost) string { return h.Address + ":" + strconv.Itoa(h.Port) }},
+		{"ADDRESS", false, func(h wire.SiteHost) string {
+			if h.Address == "" {
+				return "" // of a machine that does not run yet
+			}
+			return h.Address + ":" + strconv.Itoa(h.Port)
+		}},
 		{"USER", false, func(h wire.SiteHost) string { return h.User }},
 		{"ROLE", false, func(h wire.SiteHost) string { return string(h.Role) }},
 		{"STATE", false, func(h wire.SiteHost) string { return string(h.State) }},

@@ -116,6 +116,8 @@ func TestSite(t *testing.T) {
 		},
 		"site-add-worker-incomplete": {reason: "it must be said which", args: []string{"site", "add-worker", "edge-1", "--host", "n3"}},
 		"site-remove-worker":         {reason: "by their names", args: []string{"site", "remove-worker", "edge-1", "n2", "n3", "--no-wait"}, replies: replies{patchSite: siteAccepted()}},
+		"site-scale":                 {reason: "the service creates or deletes machines", args: []string{"site", "scale", "edge-1", "--workers", "0", "--no-wait"}, replies: replies{patchSite: siteAccepted()}},
+		"site-scale-incomplete":      {reason: "the number has no default", args: []string{"site", "scale", "edge-1"}},
 		"site-delete": {
 			reason: "nothing is left to show", args: []string{"site", "delete", "edge-1", "--cascade", "--timeout", "1h"},
 			replies: replies{"DELETE /v1/sites/edge-1?cascade=true&timeout=1h0m0s": {status: 202, location: "/v1/sites/edge-1/operations/0193-5f0c", body: siteOpRunning}, siteEvents: siteStream(siteOpDone)},
