@@ -2314,6 +2314,9 @@ type Site struct {
 	Labels *Labels           `json:"labels,omitempty"`
 	Links  map[string]string `json:"links"`
 
+	// Machines Virtual machines of an OpenStack cloud that the service creates for the site: master1, worker1 and so on. Image, flavor, networks and security groups are given by id or name, and exist already.
+	Machines *SiteMachines `json:"machines,omitempty"`
+
 	// OperationID Id of the site's last operation.
 	OperationID *string                 `json:"operation_id,omitempty"`
 	Parameters  *map[string]interface{} `json:"parameters,omitempty"`
@@ -2346,10 +2349,15 @@ type SiteCreate struct {
 	Credential  *SiteCredential   `json:"credential,omitempty"`
 	Description *Text             `json:"description,omitempty"`
 	Driver      *SiteCreateDriver `json:"driver,omitempty"`
-	Hosts       []SiteHostInput   `json:"hosts"`
+
+	// Hosts The hosts; omitted with `machines`.
+	Hosts *[]SiteHostInput `json:"hosts,omitempty"`
 
 	// Labels Label names and values, as Kubernetes allows them.
 	Labels *Labels `json:"labels,omitempty"`
+
+	// Machines Virtual machines of an OpenStack cloud that the service creates for the site: master1, worker1 and so on. Image, flavor, networks and security groups are given by id or name, and exist already.
+	Machines *SiteMachines `json:"machines,omitempty"`
 
 	// Parameters Variables of the roles.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
@@ -2371,7 +2379,7 @@ type SiteCreate struct {
 	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
 	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
 
-	// TrustOnFirstUse Whether to pin the key that a host presents first.
+	// TrustOnFirstUse Whether to pin the key that a host presents first; required with `machines`.
 	TrustOnFirstUse *bool `json:"trust_on_first_use,omitempty"`
 
 	// User User for hosts that do not name one.
@@ -2399,12 +2407,15 @@ type SiteHost struct {
 	Address string `json:"address"`
 
 	// HostKey Pinned public key; absent until the service first sees the host.
-	HostKey *string       `json:"host_key,omitempty"`
-	Name    string        `json:"name"`
-	Port    int           `json:"port"`
-	Role    SiteRole      `json:"role"`
-	State   SiteHostState `json:"state"`
-	User    string        `json:"user"`
+	HostKey *string `json:"host_key,omitempty"`
+
+	// MachineID Id of the virtual machine that the service has created for the host.
+	MachineID *string       `json:"machine_id,omitempty"`
+	Name      string        `json:"name"`
+	Port      int           `json:"port"`
+	Role      SiteRole      `json:"role"`
+	State     SiteHostState `json:"state"`
+	User      string        `json:"user"`
 }
 
 // SiteHostState defines model for SiteHost.State.
@@ -2425,6 +2436,25 @@ type SiteHostInput struct {
 
 	// User User that may become root on the host; the site's `user` if omitted.
 	User *string `json:"user,omitempty"`
+}
+
+// SiteMachines Virtual machines of an OpenStack cloud that the service creates for the site: master1, worker1 and so on. Image, flavor, networks and security groups are given by id or name, and exist already.
+type SiteMachines struct {
+	// CloudRegionID A cloud region of the type `openstack`.
+	CloudRegionID string `json:"cloud_region_id"`
+	ControlPlanes int    `json:"control_planes"`
+	Flavor        string `json:"flavor"`
+	Image         string `json:"image"`
+
+	// KeyPair Key pair in Nova whose private key is the site's credential.
+	KeyPair *string `json:"key_pair,omitempty"`
+
+	// Networks Each machine has a port on each network. The service reaches it on the first.
+	Networks []string `json:"networks"`
+
+	// SecurityGroups Security groups of the ports; the cloud's default if omitted.
+	SecurityGroups *[]string `json:"security_groups,omitempty"`
+	Workers        int       `json:"workers"`
 }
 
 // SiteOperation defines model for SiteOperation.
@@ -2466,10 +2496,15 @@ type SitePatch struct {
 	AddHosts *[]SiteHostInput `json:"add_hosts,omitempty"`
 
 	// Credential Credential with which the service logs in to the hosts. Stored encrypted and never returned.
-	Credential  *SiteCredential                           `json:"credential,omitempty"`
-	Description nullable.Nullable[string]                 `json:"description,omitempty"`
-	Parameters  nullable.Nullable[map[string]interface{}] `json:"parameters,omitempty"`
-	Proxy       nullable.Nullable[struct {
+	Credential  *SiteCredential           `json:"credential,omitempty"`
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// Machines Number of the workers of a site with machines. Workers are added with new names; those that were added last are removed.
+	Machines *struct {
+		Workers *int `json:"workers,omitempty"`
+	} `json:"machines,omitempty"`
+	Parameters nullable.Nullable[map[string]interface{}] `json:"parameters,omitempty"`
+	Proxy      nullable.Nullable[struct {
 		HTTP    nullable.Nullable[string] `json:"http,omitempty"`
 		HTTPS   nullable.Nullable[string] `json:"https,omitempty"`
 		NoProxy nullable.Nullable[string] `json:"no_proxy,omitempty"`
