@@ -20,7 +20,7 @@ var (
 func (vs VNFs) Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.CreateInstance)
 	if err == nil {
-		err = vs.placed(ctx, v, nf.CreateInstance, req.VIMs, req.Networks, true)
+		err = vs.placed(ctx, v, nf.CreateInstance, connected{req.VIMs, req.Networks, true})
 	}
 	if err != nil {
 		return nf.Occurrence{}, err
@@ -28,13 +28,19 @@ func (vs VNFs) Instantiate(ctx context.Context, id string, req nf.InstantiateVNF
 	return vs.start(ctx, &req.Key, func() (nf.Occurrence, error) { return vs.keeper.Instantiate(ctx, id, req) })
 }
 
-// placed checks the permission in the regions of a request. Without connections, it
-// checks the default VIM's, if one is wanted.
-func (vs VNFs) placed(ctx context.Context, v nf.VNF, p nf.Permission, vims map[string]nf.VIMConnectionRequest, networks []nf.Attachment, byDefault bool) error {
-	if len(vims) == 0 && !byDefault {
+// connected is what a request connects a VNF to.
+type connected struct {
+	vims      map[string]nf.VIMConnectionRequest
+	networks  []nf.Attachment
+	byDefault bool // without VIMs, the default one is used
+}
+
+// placed checks the permission in the regions of a request.
+func (vs VNFs) placed(ctx context.Context, v nf.VNF, p nf.Permission, to connected) error {
+	if len(to.vims) == 0 && !to.byDefault {
 		return nil
 	}
-	regions, err := vs.keeper.RegionsOf(ctx, vims)
+	regions, err := vs.keeper.RegionsOf(ctx, to.vims)
 	if err != nil {
 		return err
 	}
@@ -44,7 +50,7 @@ func (vs VNFs) placed(ctx context.Context, v nf.VNF, p nf.Permission, vims map[s
 			return err
 		}
 		scope := nf.Scope{Project: nf.ProjectOf(v.Project), Region: r.ID}
-		if err := errors.Join(vs.guard.may(ctx, p, scope, v.ID, r.ID), vs.attaching(ctx, scope, v.ID, networks)); err != nil {
+		if err := errors.Join(vs.guard.may(ctx, p, scope, v.ID, r.ID), vs.attaching(ctx, scope, v.ID, to.networks)); err != nil {
 			return err
 		}
 	}
@@ -95,7 +101,7 @@ func (vs VNFs) Heal(ctx context.Context, id string, req nf.HealVNFRequest) (nf.O
 func (vs VNFs) Modify(ctx context.Context, id string, req nf.ModifyVNFRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.ChangeInstance)
 	if err == nil {
-		err = vs.placed(ctx, v, nf.ChangeInstance, req.VIMs, nil, false)
+		err = vs.placed(ctx, v, nf.ChangeInstance, connected{vims: req.VIMs})
 	}
 	if err == nil && req.VNFD != nil && *req.VNFD != v.VNFD.ID {
 		err = vs.packaged(ctx, v.Project, *req.VNFD)
@@ -124,7 +130,7 @@ func (vs VNFs) Connect(ctx context.Context, id string, req nf.ConnectVNFRequest)
 func (vs VNFs) ChangePackage(ctx context.Context, id string, req nf.ChangeVNFPackageRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.ChangeInstance)
 	if err == nil {
-		err = vs.placed(ctx, v, nf.ChangeInstance, req.VIMs, nil, false)
+		err = vs.placed(ctx, v, nf.ChangeInstance, connected{vims: req.VIMs})
 	}
 	if err == nil {
 		err = vs.packaged(ctx, v.Project, req.VNFD)
@@ -164,12 +170,12 @@ func (vs VNFs) OccurrencesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf
 	})
 }
 
-// repairable returns an occurrence if the identity may decide how it ends: that requires
-// the permission that its request did.
-func (vs VNFs) repairable(ctx context.Context, id string) (nf.Occurrence, error) {
+// repairable checks that the identity may decide how an occurrence ends: that requires the
+// permission that its request did.
+func (vs VNFs) repairable(ctx context.Context, id string) error {
 	o, err := vs.Occurrence(ctx, id)
 	if err != nil {
-		return o, err
+		return err
 	}
 	p := nf.ChangeInstance
 	switch o.Operation {
@@ -179,12 +185,12 @@ func (vs VNFs) repairable(ctx context.Context, id string) (nf.Occurrence, error)
 		p = nf.RemoveInstance
 	default:
 	}
-	return o, vs.guard.may(ctx, p, o.Scope(), o.VNF, id)
+	return vs.guard.may(ctx, p, o.Scope(), o.VNF, id)
 }
 
 // Retry implements OccurrenceRecovery. It requires the permission for the operation.
 func (vs VNFs) Retry(ctx context.Context, id string, key nf.RequestKey) error {
-	if _, err := vs.repairable(ctx, id); err != nil {
+	if err := vs.repairable(ctx, id); err != nil {
 		return err
 	}
 	if err := vs.guard.own(ctx, &key); err != nil {
@@ -195,7 +201,7 @@ func (vs VNFs) Retry(ctx context.Context, id string, key nf.RequestKey) error {
 
 // Rollback implements OccurrenceRecovery. It requires the permission for the operation.
 func (vs VNFs) Rollback(ctx context.Context, id string, key nf.RequestKey) error {
-	if _, err := vs.repairable(ctx, id); err != nil {
+	if err := vs.repairable(ctx, id); err != nil {
 		return err
 	}
 	if err := vs.guard.own(ctx, &key); err != nil {
@@ -206,7 +212,7 @@ func (vs VNFs) Rollback(ctx context.Context, id string, key nf.RequestKey) error
 
 // Fail implements OccurrenceRecovery. It requires the permission for the operation.
 func (vs VNFs) Fail(ctx context.Context, id string) (nf.Occurrence, error) {
-	if _, err := vs.repairable(ctx, id); err != nil {
+	if err := vs.repairable(ctx, id); err != nil {
 		return nf.Occurrence{}, err
 	}
 	o, err := vs.keeper.Fail(ctx, id)
@@ -218,7 +224,7 @@ func (vs VNFs) Fail(ctx context.Context, id string) (nf.Occurrence, error) {
 
 // Cancel implements OccurrenceRecovery. It requires the permission for the operation.
 func (vs VNFs) Cancel(ctx context.Context, id string, forceful bool) error {
-	if _, err := vs.repairable(ctx, id); err != nil {
+	if err := vs.repairable(ctx, id); err != nil {
 		return err
 	}
 	return vs.guard.shown(ctx, vs.keeper.Cancel(ctx, id, forceful))

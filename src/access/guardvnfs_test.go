@@ -1,0 +1,198 @@
+package access_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// vnfKeeper keeps one VNF with one occurrence.
+type vnfKeeper struct {
+	project, region string
+	operation       nf.OccurrenceOperation
+}
+
+func (k vnfKeeper) vnf() nf.VNF {
+	v := nf.VNF{ID: "vnf", Project: k.project}
+	if k.operation != nf.OccurrenceInstantiate {
+		v.Instantiated = &nf.InstantiatedVNF{Region: k.region}
+	}
+	return v
+}
+
+func (k vnfKeeper) occurrence() nf.Occurrence {
+	return nf.Occurrence{ID: "occurrence", VNF: "vnf", Project: k.project, Region: k.region, Operation: k.operation}
+}
+
+func (k vnfKeeper) Create(_ context.Context, v nf.VNF) (nf.VNF, error) { return v, nil }
+func (k vnfKeeper) VNF(context.Context, string) (nf.VNF, error)        { return k.vnf(), nil }
+func (k vnfKeeper) Delete(context.Context, string) error               { return nil }
+
+func (k vnfKeeper) VNFsFrom(context.Context, nf.Cursor) iter.Seq2[nf.VNF, error] {
+	return sequence([]nf.VNF{k.vnf()})
+}
+
+func (k vnfKeeper) Occurrence(context.Context, string) (nf.Occurrence, error) {
+	return k.occurrence(), nil
+}
+
+func (k vnfKeeper) OccurrencesFrom(context.Context, nf.Cursor) iter.Seq2[nf.Occurrence, error] {
+	return sequence([]nf.Occurrence{k.occurrence()})
+}
+
+func (k vnfKeeper) Instantiate(context.Context, string, nf.InstantiateVNFRequest) (nf.Occurrence, error) {
+	return k.occurrence(), nil
+}
+
+func (k vnfKeeper) Terminate(context.Context, string, nf.TerminateVNFRequest) (nf.Occurrence, error) {
+	return k.occurrence(), nil
+}
+
+func (k vnfKeeper) Scale(context.Context, string, nf.ScaleVNFRequest) (nf.Occurrence, error) {
+	return k.occurrence(), nil
+}
+
+func (k vnfKeeper) Heal(context.Context, string, nf.HealVNFRequest) (nf.Occurrence, error) {
+	return k.occurrence(), nil
+}
+
+func (k vnfKeeper) Modify(context.Context, string, nf.ModifyVNFRequest) (nf.Occurrence, error) {
+	return k.occurrence(), nil
+}
+
+func (k vnfKeeper) Connect(context.Context, string, nf.ConnectVNFRequest) (nf.Occurrence, error) {
+	return k.occurrence(), nil
+}
+
+func (k vnfKeeper) ChangePackage(context.Context, string, nf.ChangeVNFPackageRequest) (nf.Occurrence, error) {
+	return k.occurrence(), nil
+}
+
+func (vnfKeeper) Retry(context.Context, string, nf.RequestKey) error    { return nil }
+func (vnfKeeper) Rollback(context.Context, string, nf.RequestKey) error { return nil }
+func (vnfKeeper) Cancel(context.Context, string, bool) error            { return nil }
+
+func (k vnfKeeper) Fail(context.Context, string) (nf.Occurrence, error) { return k.occurrence(), nil }
+
+func (k vnfKeeper) PackageOf(_ context.Context, project, _ string) (nf.Package, error) {
+	return nf.Package{ID: "csar", Project: project}, nil
+}
+
+func (k vnfKeeper) RegionsOf(context.Context, map[string]nf.VIMConnectionRequest) (map[string]nf.Region, error) {
+	return map[string]nf.Region{"default": {ID: k.region}}, nil
+}
+
+// vnfCall is a method of the guard and the permissions that it requires.
+type vnfCall struct {
+	operation nf.OccurrenceOperation // of the occurrence; INSTANTIATE: the VNF has no region
+	need      nf.Permission          // empty: to read is enough
+	packaged  bool                   // the request names a package
+	call      func(ctx context.Context, vs access.VNFs) error
+}
+
+// second returns the error of a call that also returns a value.
+func second[T any](_ T, err error) error { return err }
+
+func vnfCalls() map[string]vnfCall {
+	vnfd := "vnfd"
+	return map[string]vnfCall{
+		"VNF":        {nf.OccurrenceScale, "", false, func(ctx context.Context, vs access.VNFs) error { return second(vs.VNF(ctx, "vnf")) }},
+		"Occurrence": {nf.OccurrenceScale, "", false, func(ctx context.Context, vs access.VNFs) error { return second(vs.Occurrence(ctx, "o")) }},
+		"Delete":     {nf.OccurrenceScale, nf.RemoveInstance, false, func(ctx context.Context, vs access.VNFs) error { return vs.Delete(ctx, "vnf") }},
+		"Terminate": {nf.OccurrenceTerminate, nf.RemoveInstance, false, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Terminate(ctx, "vnf", nf.TerminateVNFRequest{}))
+		}},
+		"Scale": {nf.OccurrenceScale, nf.ChangeInstance, false, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Scale(ctx, "vnf", nf.ScaleVNFRequest{}))
+		}},
+		"Heal": {nf.OccurrenceHeal, nf.ChangeInstance, false, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Heal(ctx, "vnf", nf.HealVNFRequest{}))
+		}},
+		"Modify": {nf.OccurrenceModify, nf.ChangeInstance, true, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Modify(ctx, "vnf", nf.ModifyVNFRequest{VNFD: &vnfd}))
+		}},
+		"Connect": {nf.OccurrenceConnectivity, nf.ChangeInstance, false, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Connect(ctx, "vnf", nf.ConnectVNFRequest{}))
+		}},
+		"ChangePackage": {nf.OccurrenceCurrentPackage, nf.ChangeInstance, true, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.ChangePackage(ctx, "vnf", nf.ChangeVNFPackageRequest{VNFD: vnfd}))
+		}},
+		"Retry":            {nf.OccurrenceScale, nf.ChangeInstance, false, func(ctx context.Context, vs access.VNFs) error { return vs.Retry(ctx, "o", nf.RequestKey{}) }},
+		"Rollback":         {nf.OccurrenceScale, nf.ChangeInstance, false, func(ctx context.Context, vs access.VNFs) error { return vs.Rollback(ctx, "o", nf.RequestKey{}) }},
+		"Fail":             {nf.OccurrenceScale, nf.ChangeInstance, false, func(ctx context.Context, vs access.VNFs) error { return second(vs.Fail(ctx, "o")) }},
+		"Cancel":           {nf.OccurrenceScale, nf.ChangeInstance, false, func(ctx context.Context, vs access.VNFs) error { return vs.Cancel(ctx, "o", true) }},
+		"CancelTerminate":  {nf.OccurrenceTerminate, nf.RemoveInstance, false, func(ctx context.Context, vs access.VNFs) error { return vs.Cancel(ctx, "o", true) }},
+		"RetryInstantiate": {nf.OccurrenceInstantiate, nf.CreateInstance, false, func(ctx context.Context, vs access.VNFs) error { return vs.Retry(ctx, "o", nf.RequestKey{}) }},
+	}
+}
+
+// TestVNFs makes every call by every identity on a VNF in each project and region.
+func TestVNFs(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for name, tc := range vnfCalls() {
+		t.Run(name, func(t *testing.T) {
+			for _, who := range accesstest.People() {
+				for _, scope := range []nf.Scope{{Project: accesstest.ProjectA, Region: accesstest.East}, {Project: accesstest.ProjectA, Region: accesstest.West}, {Project: accesstest.ProjectB, Region: accesstest.East}} {
+					vs := access.NewVNFs(h.Guarded, vnfKeeper{scope.Project, scope.Region, tc.operation})
+					want := nf.Internal // no error
+					switch {
+					case who == accesstest.Anonymous:
+						want = nf.Unauthenticated
+					case !accesstest.May(who, nf.ReadInstance, scope):
+						want = nf.NotFound
+					case tc.need != "" && !accesstest.May(who, tc.need, scope):
+						want = nf.Forbidden
+					case tc.packaged && !accesstest.May(who, nf.ReadPackage, nf.Scope{Project: scope.Project}):
+						want = nf.Unsupported
+					}
+					if err := tc.call(h.as(t, who), vs); refusal(err) != want {
+						t.Errorf("%s by %q in %+v: %v, want %s", name, who, scope, err, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestVNFsNew creates and instantiates VNFs by every identity, and lists them.
+func TestVNFsNew(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, who := range accesstest.People() {
+		project, both := nf.Scope{Project: accesstest.ProjectA}, nf.Scope{Project: accesstest.ProjectA, Region: accesstest.East}
+		ctx, vs := h.as(t, who), access.NewVNFs(h.Guarded, vnfKeeper{project.Project, both.Region, nf.OccurrenceInstantiate})
+		may := func(p nf.Permission, s nf.Scope) bool {
+			return who != accesstest.Anonymous && accesstest.May(who, p, s)
+		}
+		if _, err := vs.Create(ctx, nf.VNF{Project: project.Project, VNFD: nf.VNFD{ID: "vnfd"}}); (err == nil) != (may(nf.CreateInstance, project) && may(nf.ReadPackage, project)) {
+			t.Errorf("%q creates a VNF: %v", who, err)
+		}
+		attached := nf.InstantiateVNFRequest{Networks: []nf.Attachment{{Network: "oam", Create: &nf.Creation{}}}}
+		creates := may(nf.ReadInstance, project) && may(nf.CreateInstance, both) && may(nf.ReadRegion, nf.Scope{Region: both.Region})
+		if _, err := vs.Instantiate(ctx, "vnf", nf.InstantiateVNFRequest{}); (err == nil) != creates {
+			t.Errorf("%q instantiates it: %v", who, err)
+		}
+		if _, err := vs.Instantiate(ctx, "vnf", attached); (err == nil) != (creates && may(nf.WriteNetwork, both)) {
+			t.Errorf("%q instantiates it with a new network: %v", who, err)
+		}
+		vnfs, occurrences := 0, 0
+		for _, err := range vs.VNFsFrom(ctx, nf.Cursor{}) {
+			if err == nil {
+				vnfs++
+			}
+		}
+		for _, err := range vs.OccurrencesFrom(ctx, nf.Cursor{}) {
+			if err == nil {
+				occurrences++
+			}
+		}
+		if vnfs == 1 != may(nf.ReadInstance, project) || occurrences == 1 != may(nf.ReadInstance, both) {
+			t.Errorf("%q sees %d VNFs and %d occurrences", who, vnfs, occurrences)
+		}
+	}
+}
