@@ -115,6 +115,7 @@ var floors = map[string]floor{
 	"northbound/vnflcm":  {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and what runs an occurrence is declared"},
 	"northbound/vnfpkgm": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and what a CSAR says is in the vocabulary"},
 
+	"northbound/vnffm":           {[]string{"nf", "northbound", "northbound/sol013", "wire"}, "ETSI's nouns are ETSI's API's alone, and how faults are found is declared"},
 	"northbound/vnfsubscription": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and how subscribers are notified is declared"},
 
 	"csar/csartest":                 {nil, "one set of CSARs, for all tests"},
