@@ -104,7 +104,11 @@ func (t *translator) extended(e entity, requests, limits object) {
 		t.keys(e.file, item, "extended_resource_requests", "extended_resource", "amount")
 		add(item, scalar(t.scope.resolve(get(item, "extended_resource"))), t.scope.number(e.file, get(item, "amount"), "amount", 0))
 	}
-	for item := range items(t.scope.property(e, "huge_pages_resources")) {
+	pages := t.scope.property(e, "huge_pages_resources")
+	if !isNull(pages) && requests["cpu"] == nil && requests["memory"] == nil && limits["cpu"] == nil && limits["memory"] == nil {
+		t.fault(e.file, pages, "huge pages need requested_cpu_resources or requested_memory_resources, too")
+	}
+	for item := range items(pages) {
 		t.keys(e.file, item, "huge_pages_resources", "hugepage_size", "requested_size")
 		if page := t.size(e.file, get(item, "hugepage_size"), "hugepage_size"); page != "" {
 			add(item, "hugepages-"+page, t.size(e.file, get(item, "requested_size"), "requested_size"))

@@ -109,6 +109,7 @@ func TestTranslateRejects(t *testing.T) {
 		"Addresses":   {"an address of a connection point", "containers", "associated_layer_protocol: ipv4", "address_data: []", `protocol: "address_data" cannot be translated`},
 		"VNIC":        {"an interface of another type", "containers", "vnic_type: normal", "vnic_type: direct", `vnic_type: "direct"`},
 		"Resource":    {"a resource twice", "containers", "extended_resource: example.com/nic", "extended_resource: cpu", `the resource "cpu" is there twice`},
+		"Pages":       {"huge pages alone", "containers", "{name: Log shipper}", "{name: l, huge_pages_resources: [{hugepage_size: 2 MiB, requested_size: 4 MiB}]}", "huge pages need"},
 		"Machine":     {"a virtual machine", "compute", "container_format: docker}\n      capabilities", "container_format: bare}\n      capabilities", `top.yaml:4: the VDU "VDU1" is not a container`},
 		"Capability":  {"an unknown capability", "compute", "virtual_cpu: {num_virtual_cpu: 1}", "virtual_local_storage: []", `"virtual_local_storage" cannot be translated`},
 		"DNS":         {"a name that objects cannot have", "compute", "name: db\n", "name: Data base\n", "is not a DNS label"},
