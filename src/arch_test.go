@@ -40,7 +40,7 @@ var floors = map[string]floor{
 
 	"tosca": {[]string{"nf", "syntax"}, "what a VNF descriptor describes depends on no archive, no store and no cluster"},
 
-	"csar": {[]string{"nf", "syntax"}, "what a CSAR says about itself depends on no archive, no store and no cluster"},
+	"csar": {[]string{"nf", "tosca"}, "what a CSAR says about itself depends on no archive, no store and no cluster"},
 
 	"store":   {[]string{"nf", "delay"}, "records are kept without knowing what they are for"},
 	"render":  {[]string{"nf"}, "what a package means depends on no store, no cluster and no request"},
@@ -196,7 +196,7 @@ var outside = map[string]struct {
 	"github.com/Masterminds/sprig/v3":          {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/BurntSushi/toml":               {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"render/helm"}, "a chart may say what its values are to be like"},
-	"go.yaml.in/yaml/v3":                       {[]string{"render", "csar", "tosca", "access", "chartsource", "declared", "readiness", "cmd"}, "YAML with lines and columns, for what people write"},
+	"go.yaml.in/yaml/v3":                       {[]string{"render", "tosca", "access", "chartsource", "declared", "readiness", "cmd"}, "YAML with lines and columns, for what people write"},
 	"sigs.k8s.io/json":                         {[]string{"store/backup"}, "JSON without unknown, repeated or trailing data, as the API server reads it"},
 	"sigs.k8s.io/yaml":                         {[]string{"cmd", "declared", "bundle", "northbound/onap", "render/helm", "render/rendertest"}, "YAML as Kubernetes and Helm read and print it"},
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},

@@ -7,15 +7,15 @@ import (
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/tosca"
 )
 
 // MetaFile is the file that makes an archive a CSAR.
 const MetaFile = "TOSCA-Metadata/TOSCA.meta"
 
 const (
-	maxStructure = 1 << 20 // bytes of TOSCA.meta and of a file of the descriptor
+	maxStructure = 1 << 20 // bytes of TOSCA.meta and of the certificate
 	maxManifest  = 2 << 20 // bytes of the manifest
-	maxFiles     = 200     // of the descriptor
 	maxArtifacts = 2000
 	maxText      = 1024 // bytes of a value
 )
@@ -80,12 +80,6 @@ func (r *reader) fault(file string, line int, format string, args ...any) {
 	}
 }
 
-func (r *reader) warn(format string, args ...any) {
-	if len(r.out.Warnings) < maxFaults {
-		r.out.Warnings = append(r.out.Warnings, fmt.Sprintf(format, args...))
-	}
-}
-
 // content returns a file that is part of the structure, or false after a fault.
 func (r *reader) content(name string, most int) ([]byte, bool) {
 	content, found := r.files[name]
@@ -109,6 +103,14 @@ func (r *reader) structure() {
 		r.manifest(manifest, certificate)
 	}
 	r.descriptor(entry)
+}
+
+// descriptor reads the VNF descriptor that begins with a file.
+func (r *reader) descriptor(entry string) {
+	vnfd, warnings, err := tosca.ReadVNFD(r.files, entry)
+	vnfd.Manifest, vnfd.Artifacts = r.out.VNFD.Manifest, r.out.VNFD.Artifacts
+	r.out.VNFD, r.faults = vnfd, append(r.faults, nf.ViolationsOf(err)...)
+	r.out.Warnings = append(r.out.Warnings, warnings...)
 }
 
 // layout returns the entry of the descriptor, and the manifest and the certificate, which

@@ -10,7 +10,7 @@
 // read only if it is a part of the structure, and is not larger than its limit. Names of
 // files that the lists declare do not lead out of the CSAR.
 //
-// The package does not open archives, does not follow URLs, and does not run or
-// interpret anything: it has no types, functions or policies of TOSCA. It does not know
-// which artifacts a cluster can use, and which authorities are trusted.
+// The package does not open archives, does not follow URLs, and does not run anything.
+// Package tosca reads the descriptor. It does not know which artifacts a cluster can use,
+// and which authorities are trusted.
 package csar

@@ -1,7 +1,7 @@
 // Package tosca reads VNF descriptors: service templates of TOSCA in the form of ETSI
 // SOL001.
 //
-// Read returns the topology of each deployment flavor: its VDUs, instantiation levels,
+// ReadVNFD returns the identity of the VNF. Read returns the topology of each deployment flavor: its VDUs, instantiation levels,
 // scaling aspects, connection points, placement rules and lifecycle scripts. A Flavor
 // answers how many pods a level or a step of scaling has. Translate writes a flavor whose
 // VDUs are containers as manifests of Kubernetes.

@@ -167,7 +167,11 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files) {
 	for _, v := range nf.ViolationsOf(err) {
 		out.Warnings = append(out.Warnings, v.String())
 	}
-	out.Warnings = append(out.Warnings, top.Warnings...)
+	for _, w := range top.Warnings {
+		if !slices.Contains(out.Warnings, w) { // those of imports are in both
+			out.Warnings = append(out.Warnings, w)
+		}
+	}
 	runs, levels := false, map[string]bool{}
 	for _, f := range top.Flavors {
 		runs = runs || scripted(f.Scripts)

@@ -1,8 +1,7 @@
-package csar
+package tosca
 
 import (
 	"math"
-	"path"
 	"strconv"
 	"strings"
 
@@ -14,16 +13,16 @@ import (
 const maxImages = 200
 
 // images returns the software images of the node templates, in the order of the files.
-func (d *descriptor) images() []nf.SoftwareImage {
+func (s *scope) images() []nf.SoftwareImage {
 	var out []nf.SoftwareImage
-	for _, t := range d.templates {
-		for name, node := range pairs(get(get(t.root, "topology_template"), "node_templates")) {
-			about := d.property(node, "sw_image_data")
+	for _, t := range s.parts {
+		for name, node := range pairs(get(t.root, "topology_template", "node_templates")) {
+			about := s.property(entity{typ: scalar(get(node, "type")), node: node}, "sw_image_data")
 			if about == nil || len(out) == maxImages {
 				continue
 			}
 			if image := imageOf(about); image.Name != "" && nf.CheckText("name", name.Value) == nil {
-				image.ID, image.Path = nf.Clip(name.Value, maxText), d.imageFile(t.file, get(node, "artifacts"))
+				image.ID, image.Path = nf.Clip(name.Value, maxText), s.r.imageFile(t.file, get(node, "artifacts"))
 				out = append(out, image)
 			}
 		}
@@ -52,7 +51,7 @@ func imageOf(about *yaml.Node) nf.SoftwareImage {
 
 // imageFile returns the file of the first artifact of a node template: the clean path of a
 // file in the CSAR, or the text as it is, such as the reference of a registry.
-func (d *descriptor) imageFile(from string, artifacts *yaml.Node) string {
+func (r *reader) imageFile(from string, artifacts *yaml.Node) string {
 	for _, artifact := range pairs(artifacts) {
 		file := scalar(get(artifact, "file"))
 		if file == "" {
@@ -61,9 +60,9 @@ func (d *descriptor) imageFile(from string, artifacts *yaml.Node) string {
 		if file == "" || nf.CheckText("file", file) != nil {
 			continue
 		}
-		for _, name := range [...]string{path.Join(path.Dir(from), file), file} {
+		for _, name := range [...]string{joined(from, file), file} {
 			if name, ok := clean(name); ok {
-				if _, found := d.r.files[name]; found {
+				if _, found := r.files[name]; found {
 					return name
 				}
 			}
