@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // requirement returns the node that a requirement names, or nil. The value is the name,
@@ -33,21 +35,31 @@ func (s *scope) external() map[string]string {
 	return out
 }
 
-// connectionPoint reads a connection point. It may be an external one without a link.
+// linkOf returns the virtual link that a connection point names, or nil.
+func linkOf(e entity) *yaml.Node {
+	to := requirement(e, "virtual_link", "virtualLink", "internal_virtual_link")
+	if isNull(to) {
+		return nil
+	}
+	return to
+}
+
+// connectionPoint reads a connection point. It may be an external one without a link. As
+// in Tacker, one that names other nodes is bound to none.
 func (s *scope) connectionPoint(e entity, external map[string]string, f Flavor) ConnectionPoint {
 	out := ConnectionPoint{External: external[e.name], Order: s.number(e.file, s.property(e, "order"), "order", -1)}
 	if to := requirement(e, "virtual_binding", "virtualBinding", "target"); to != nil {
 		if _, found := f.VDUs[scalar(to)]; found {
 			out.VDU = scalar(to)
 		} else {
-			s.r.fault(e.file, to, "the connection point %q is bound to %q, which is not a VDU", e.name, scalar(to))
+			s.r.warn(e.file, to, "the connection point %q is bound to %q, which is not a VDU", e.name, nf.Clip(scalar(to), maxQuote))
 		}
 	}
-	if to := requirement(e, "virtual_link", "virtualLink", "internal_virtual_link"); to != nil && to.Kind == yaml.ScalarNode && !isNull(to) {
+	if to := linkOf(e); to != nil {
 		if _, found := f.Links[scalar(to)]; found {
 			out.Link = scalar(to)
 		} else {
-			s.r.fault(e.file, to, "the connection point %q has the link %q, which is not a virtual link of the VNF", e.name, scalar(to))
+			s.r.warn(e.file, to, "the connection point %q has the link %q, which is not a virtual link of the VNF", e.name, nf.Clip(scalar(to), maxQuote))
 		}
 	}
 	return out

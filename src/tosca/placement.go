@@ -122,6 +122,9 @@ func (t *translator) vduCP(e entity) {
 		return
 	}
 	if point.Link == "" {
+		if to := linkOf(e); to != nil {
+			t.fault(e.file, to, "the connection point %q has the link %q, which is not a virtual link of the VNF", e.name, nf.Clip(scalar(to), maxQuote))
+		}
 		return
 	}
 	network := asLabel(point.Link)

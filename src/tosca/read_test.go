@@ -188,8 +188,6 @@ func TestReadRejects(t *testing.T) {
 		"Negative": {"of at least 0", nodes("    W: {type: tosca.nodes.nfv.Vdu.Compute, properties: {vdu_profile: {max_number_of_instances: -1}}}\n"), "must be a whole number"},
 		"Profile":  {"the least is not the most", nodes("    W: {type: tosca.nodes.nfv.Vdu.Compute, properties: {vdu_profile: {min_number_of_instances: 3, max_number_of_instances: 2}}}\n"), "is greater than"},
 		"Name":     {"a name is a text", nodes("    W: {type: tosca.nodes.nfv.Vdu.Compute, properties: {name: [a]}}\n"), "name must be a text"},
-		"Binding":  {"a connection point is that of a VDU", nodes("    C: {type: tosca.nodes.nfv.VduCp, requirements: [virtual_binding: X]}\n"), `bound to "X"`},
-		"Link":     {"and of a link", nodes("    C: {type: tosca.nodes.nfv.VduCp, requirements: [virtual_link: V]}\n"), `has the link "V"`},
 		"Twice":    {"a name is there once", nodes("    V: {type: tosca.nodes.nfv.Vdu.Compute}\n"), "V"},
 		"Default":  {"the default level is one", nodes("  policies: [{l: {type: tosca.policies.nfv.InstantiationLevels, properties: {levels: {a: {}}, default_level: b}}}]\n"), `default_level "b"`},
 		"Script": {
@@ -208,6 +206,23 @@ func TestReadRejects(t *testing.T) {
 				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestReadWarns has parts that Tacker ignores.
+func TestReadWarns(t *testing.T) {
+	t.Parallel()
+	text := nodes("    C: {type: tosca.nodes.nfv.VduCp, requirements: [virtual_binding: X, virtual_link: V]}\n" +
+		"  policies:\n    - d: {type: tosca.policies.nfv.VduScalingAspectDeltas, targets: [V], properties: {aspect: gone, deltas: {one: {number_of_instances: 1}}}}\n")
+	top, err := tosca.Read(map[string][]byte{entry: []byte(text)}, entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{
+		`Definitions/top.yaml:5: the connection point "C" is bound to "X", which is not a VDU`,
+		`Definitions/top.yaml:5: the connection point "C" has the link "V", which is not a virtual link of the VNF`,
+	}, top.Warnings); diff != "" {
+		t.Errorf("the warnings (-want +got):\n%s", diff)
 	}
 }
 
