@@ -34,11 +34,7 @@ func (m *Manager) Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) 
 		if err != nil {
 			return record{}, err
 		}
-		workloads := names{}
-		for id, vdu := range flavor.VDUs {
-			workloads[vdu.Name] = id
-		}
-		scaling, err := m.resolve.scaling(ctx, v, workloads, delta)
+		scaling, err := m.resolve.scaling(ctx, v, namesOf(flavor, v.Instantiated.Params), delta)
 		after := cloned(v)
 		if after.Instantiated.Scale == nil {
 			after.Instantiated.Scale = map[string]int{}
@@ -121,10 +117,7 @@ func (rs resolver) known(ctx context.Context, verb nf.Verb, v nf.VNF, field stri
 	if err != nil {
 		return err
 	}
-	present := names{}
-	for id, vdu := range flavor.VDUs {
-		present[vdu.Name] = id
-	}
+	present := namesOf(flavor, v.Instantiated.Params)
 	for _, p := range pods {
 		if c, found := componentOf(p, present); found {
 			ids = slices.DeleteFunc(ids, func(id string) bool { return id == c.ID() })

@@ -1,6 +1,7 @@
 package sol003_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -203,4 +204,94 @@ func TestStarting(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRace makes requests for one VNF at once, on two replicas: one is accepted.
+func TestRace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		first, _ := w.start(t)
+		second, _ := w.start(t)
+		id := prepared(t, first, scaling)
+		var mu sync.Mutex
+		var accepted []string
+		var all sync.WaitGroup
+		for _, m := range []*sol003.Manager{first, second} {
+			for name, r := range requests() {
+				if r.fresh || name == "modify" { // which ends at once
+					continue
+				}
+				all.Go(func() {
+					o, err := r.make(t.Context(), m, id, nf.RequestKey{})
+					if kind := nf.KindOf(err); err != nil && kind != nf.Busy && kind != nf.Conflict {
+						t.Errorf("%s: %v", name, err)
+					}
+					if err == nil {
+						mu.Lock()
+						defer mu.Unlock()
+						accepted = append(accepted, o.ID)
+					}
+				})
+			}
+		}
+		all.Wait()
+		if len(accepted) != 1 {
+			t.Fatalf("%d requests were accepted", len(accepted))
+		}
+		if o := ended(t, second, accepted[0]); o.State != nf.OccurrenceCompleted {
+			t.Errorf("it ended %s: %+v", o.State, o.Failure)
+		}
+		occurrences := 0
+		for _, err := range first.OccurrencesFrom(t.Context(), nf.Cursor{}) {
+			must(t, err)
+			occurrences++
+		}
+		if occurrences != 2 {
+			t.Errorf("there are %d occurrences", occurrences)
+		}
+	})
+}
+
+// TestRepeated repeats requests under their keys.
+func TestRepeated(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		m, _ := w.start(t)
+		ctx, id, key := t.Context(), create(t, m), nf.RequestKey{Client: "ann", Key: "k", Digest: "d"}
+		w.engine.fail(map[nf.Verb]int{nf.Instantiate: 1})
+		var ids []string
+		for range 2 {
+			o := do(t, m, nf.OccurrenceFailedTemp, func() (nf.Occurrence, error) { return instantiation.make(ctx, m, id, key) })
+			ids = append(ids, o.ID)
+		}
+		if ids[0] != ids[1] {
+			t.Errorf("one request became %v", ids)
+		}
+		for range 2 {
+			must(t, m.Retry(ctx, ids[0], key))
+			if o := ended(t, m, ids[0]); o.State != nf.OccurrenceCompleted || len(o.Attempts) != 2 {
+				t.Errorf("the retry ended %s after %v", o.State, o.Attempts)
+			}
+		}
+	})
+}
+
+// TestKept checks how long occurrences are kept.
+func TestKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		m, _ := w.start(t, func(c *config) { c.Retention = 24 * time.Hour })
+		ctx, id := t.Context(), create(t, m)
+		o := do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Instantiate(ctx, id, instantiate) })
+		last := do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Terminate(ctx, id, nf.TerminateVNFRequest{}) })
+		<-time.After(48 * time.Hour)
+		_, err := m.Occurrence(ctx, o.ID)
+		must(t, err)
+		must(t, m.Delete(ctx, id))
+		<-time.After(time.Hour)
+		for _, id := range []string{o.ID, last.ID} {
+			_, err = m.Occurrence(ctx, id)
+			wantKind(t, "the VNF was deleted, and the retention has passed", err, nf.NotFound)
+		}
+	})
 }

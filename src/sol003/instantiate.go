@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/tosca"
@@ -227,7 +228,8 @@ func selects(w nf.VIMConnectionRequest, r nf.Region) bool {
 	if w.VIM != "" {
 		return w.VIM == r.VIMID()
 	}
-	return r.Access.Server != "" && r.Access.Server == serverOf(w)
+	server := strings.TrimRight(r.Access.Server, "/")
+	return server != "" && server == strings.TrimRight(serverOf(w), "/")
 }
 
 // usableVIMs returns nf.Unsupported if one of the regions is not a Kubernetes cluster.

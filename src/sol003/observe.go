@@ -2,10 +2,12 @@ package sol003
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/tosca"
 )
 
 // names are the VDUs of a VNF by the names of their workloads.
@@ -24,9 +26,30 @@ func (r *run) names(ctx context.Context) names {
 			r.attempt.Log().WarnContext(ctx, "failed to read the VNF descriptor", "package", v.Package, "error", err)
 			continue
 		}
-		for id, vdu := range topology.Flavors[v.Instantiated.Flavor].VDUs {
-			out[vdu.Name] = id
+		flavor, err := topology.Flavor(v.Instantiated.Flavor)
+		if err == nil {
+			maps.Copy(out, namesOf(flavor, v.Instantiated.Params))
 		}
+	}
+	return out
+}
+
+// mappingParameter has the workloads of VDUs that do not have the names of their VDUs:
+// {VDU1: {kind: Deployment, name: web}}.
+const mappingParameter = "vdu_mapping"
+
+// namesOf returns the VDUs of a flavor by the names of their workloads.
+func namesOf(f tosca.Flavor, params map[string]any) names {
+	mapping, _ := params[mappingParameter].(map[string]any)
+	out := names{}
+	for id, vdu := range f.VDUs {
+		name := vdu.Name
+		if mapped, isObject := mapping[id].(map[string]any); isObject {
+			if text, isText := mapped["name"].(string); isText {
+				name = text
+			}
+		}
+		out[name] = id
 	}
 	return out
 }

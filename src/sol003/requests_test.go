@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,6 +77,41 @@ func (e *engine) fail(verbs map[nf.Verb]int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	maps.Copy(e.failures, verbs)
+}
+
+// TestVIMs instantiates VNFs on VIMs that requests name in each way, and checks that no
+// credential is stored.
+func TestVIMs(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		vims   map[string]nf.VIMConnectionRequest
+		want   string // the region
+	}{
+		"Default": {"the default VIM", nil, "edge"},
+		"ID":      {"by its id", map[string]nf.VIMConnectionRequest{"vim1": {VIM: nf.Region{ID: "west"}.VIMID(), Extra: map[string]any{"a": "b"}}}, "west"},
+		"Server": {"a registered region with the server", map[string]nf.VIMConnectionRequest{"vim1": {
+			Interface: map[string]any{"endpoint": "https://west:6443/"}, Access: map[string]any{"bearer_token": "s3cret"},
+		}}, "west"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				m, _ := w.start(t)
+				id, req := create(t, m), instantiate
+				req.VIMs, req.Extra = tc.vims, map[string]any{"vdu_mapping": map[string]any{"VDU1": map[string]any{"name": "web"}}}
+				do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Instantiate(t.Context(), id, req) })
+				if in := get(t, m, id).Instantiated; in.Region != tc.want || w.engine.instances[id].Region != tc.want || len(in.VNFCs) != 1 {
+					t.Errorf("%s: the VNF is %+v", tc.reason, in)
+				}
+				for key, value := range w.records(t) {
+					if strings.Contains(value, "s3cret") {
+						t.Errorf("%s: %s has the credential", tc.reason, key)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestRefused makes requests that are refused in advance, and checks that nothing was
