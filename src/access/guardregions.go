@@ -194,5 +194,7 @@ func (rs *Regions) visibleUsers(ctx context.Context, of nf.Holding) (func(nf.Sub
 		return nil, err
 	}
 	visible, err := rs.guard.visible(ctx, nf.ReadInstance)
-	return func(kind nf.SubjectKind, s nf.Scope) bool { return kind != nf.InstanceSubject || visible(s) }, err
+	return func(kind nf.SubjectKind, s nf.Scope) bool {
+		return kind != nf.InstanceSubject && kind != nf.VNFSubject || visible(s)
+	}, err
 }
