@@ -88,7 +88,7 @@ func (r Renderer) Check(ctx context.Context, files render.Files) (render.Summary
 			out.Variables, out.Namespaces = of.Variables, of.Namespaces
 		}
 	}
-	describe(&out, c, files)
+	describe(&out, c, files, len(manifests) == 0 && len(charts) > 0)
 	if len(manifests)+len(charts) == 0 {
 		if err := r.checkTranslation(ctx, &out, c, files); err != nil {
 			return render.Summary{}, err

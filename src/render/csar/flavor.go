@@ -162,7 +162,7 @@ func target(o render.Object) workload {
 
 // describe adds the flavors and levels of the descriptor to the parameters of the
 // package. The descriptor's faults are warnings: an instance need not use it.
-func describe(out *render.Summary, c csar.CSAR, files render.Files) {
+func describe(out *render.Summary, c csar.CSAR, files render.Files, charted bool) {
 	top, err := descriptor(c, files)
 	for _, v := range nf.ViolationsOf(err) {
 		out.Warnings = append(out.Warnings, v.String())
@@ -186,6 +186,12 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files) {
 	out.Variables = append(out.Variables, nf.Variable{Name: FlavorParameter, Type: "string", Description: flavors})
 	if len(levels) > 0 {
 		out.Variables = append(out.Variables, nf.Variable{Name: LevelParameter, Type: "string", Description: "instantiation level of the flavor, which sets the replicas of the VDUs: " + shown(levels)})
+	}
+	if describesVDUs(top) {
+		out.Variables = append(out.Variables, nf.Variable{Name: MappingParameter, Type: "object", Description: "the kind and name of the workload of a VDU, if it does not have the name of the VDU"})
+		if charted {
+			out.Variables = append(out.Variables, nf.Variable{Name: HelmNamesParameter, Type: "object", Description: "the path of the chart's value that gets the pods of a VDU: {VDU: {replica: path}}"})
+		}
 	}
 	if runs {
 		out.Variables = append(out.Variables, nf.Variable{Name: ImageParameter, Type: "string", Description: "image with the interpreters of the scripts of the VNF descriptor, which run as Jobs; if it is empty, no script runs"})

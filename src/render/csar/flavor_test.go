@@ -114,19 +114,24 @@ func TestRenderLeavesParameters(t *testing.T) {
 
 func TestCheckDescribes(t *testing.T) {
 	t.Parallel()
-	got, err := newRenderer().Check(t.Context(), held(csartest.Scaled(map[string]string{"Files/a.yaml": configMap})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, v := range got.Variables {
-		names = append(names, v.Name)
-	}
-	if diff := cmp.Diff([]string{csar.FlavorParameter, csar.LevelParameter}, names); diff != "" {
-		t.Errorf("the parameters (-want +got):\n%s", diff)
+	for content, want := range map[string][]string{
+		"Files/a.yaml":      {csar.FlavorParameter, csar.LevelParameter, csar.MappingParameter},
+		"Files/c-0.1.0.tgz": {"port", "web", csar.FlavorParameter, csar.LevelParameter, csar.MappingParameter, csar.HelmNamesParameter},
+	} {
+		got, err := newRenderer().Check(t.Context(), held(csartest.Scaled(map[string]string{content: map[string]string{"Files/a.yaml": configMap, "Files/c-0.1.0.tgz": valuesChart()}[content]})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, v := range got.Variables {
+			names = append(names, v.Name)
+		}
+		if diff := cmp.Diff(want, names); diff != "" {
+			t.Errorf("%s: the parameters (-want +got):\n%s", content, diff)
+		}
 	}
 	broken := csartest.Described("tosca_definitions_version: tosca_simple_yaml_1_2\nimports: [types.yaml]\ntopology_template:\n  node_templates:\n    V: {type: tosca.nodes.nfv.Vdu.Compute, properties: {name: []}}\n", map[string]string{"Files/a.yaml": configMap})
-	got, err = newRenderer().Check(t.Context(), held(broken))
+	got, err := newRenderer().Check(t.Context(), held(broken))
 	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "Definitions/df_simple.yaml:5: name must be a text") {
 		t.Errorf("a descriptor with a fault: %v, warnings %q", err, got.Warnings)
 	}
