@@ -1,6 +1,7 @@
 package tacker
 
 import (
+	"crypto/x509"
 	"encoding/base64"
 	"strings"
 
@@ -41,7 +42,7 @@ func (c credentials) check(kind nf.RegionType) nf.Violations {
 		name, value string
 		strange     bool
 	}{
-		{"ssl_ca_cert", c.CA, openStack}, {"bearer_token", c.Token, openStack}, {"username", c.Username, false}, {"password", c.Password, false},
+		{"ssl_ca_cert", c.CA, false}, {"bearer_token", c.Token, openStack}, {"username", c.Username, false}, {"password", c.Password, false},
 		{"oidc_token_url", c.TokenURL, openStack}, {"client_id", c.ClientID, openStack}, {"client_secret", c.ClientSecret, openStack},
 		{"client_certificate", c.Certificate, openStack}, {"client_key", c.Key, openStack}, {"kubeconfig", c.Kubeconfig, openStack},
 		{"user_domain_name", c.UserDomain, !openStack},
@@ -100,6 +101,24 @@ func (c credentials) access(server string, present nf.Access) (nf.Access, nf.Vio
 		a.OIDC = &provider
 	}
 	return a, c.certificate(&a)
+}
+
+// cloudCA sets the CA of an OpenStack VIM, if there is one.
+func (c credentials) cloudCA(o *nf.OpenStack) nf.Violations {
+	ca := strings.TrimSpace(c.CA)
+	switch {
+	case ca == "":
+		return nil
+	case strings.EqualFold(ca, unverified):
+		o.CA, o.Insecure = nil, true
+		return nil
+	}
+	blocks, v := pemOf("ssl_ca_cert", c.CA)
+	if v == nil && !x509.NewCertPool().AppendCertsFromPEM(blocks) {
+		v = nf.Violations{{Field: "auth_cred.ssl_ca_cert", Message: "holds no PEM certificate"}}
+	}
+	o.CA = blocks
+	return v
 }
 
 // certificate adds the client certificate to an access.
@@ -173,7 +192,7 @@ func shown(r nf.Region) credentials {
 	if r.VIM != nil && r.VIM.OpenStack != nil {
 		o := r.VIM.OpenStack
 		verify := flag(!o.Insecure)
-		return credentials{Username: o.Username, Password: mask(o.Password), UserDomain: o.UserDomain, Verify: &verify}
+		return credentials{CA: mask(o.CA), Username: o.Username, Password: mask(o.Password), UserDomain: o.UserDomain, Verify: &verify}
 	}
 	a := r.Access
 	c := credentials{CA: mask(a.CA)}

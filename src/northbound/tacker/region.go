@@ -109,8 +109,8 @@ func (in given) cloud(vim *nf.VIM, c credentials) nf.Violations {
 	if c.Verify != nil {
 		o.Insecure = !bool(*c.Verify)
 	}
+	v := c.cloudCA(&o)
 	vim.OpenStack = &o
-	var v nf.Violations
 	for _, f := range [...]struct{ name, value string }{
 		{"auth_cred.username", o.Username}, {"auth_cred.password", string(o.Password)}, {"vim_project.name", o.Project},
 	} {
