@@ -54,7 +54,9 @@ func (r *run) removalSteps() []operation.Step {
 	steps = append(steps, r.step(nf.PhaseDeregister, func(ctx context.Context) error {
 		err := r.deregister(ctx)
 		switch {
-		case err != nil || r.op().Site.KeepHosts || r.site.Machines != nil:
+		case err == nil && r.op().Site.KeepHosts:
+			return r.releaseCloud(ctx)
+		case err != nil || r.site.Machines != nil:
 		case r.site.Untouched: // hosts are not checked: one that denies the credential may be why nothing was run
 			return r.say(ctx, "", "nothing was ever run on its hosts; they remain unchanged")
 		case scripted:
@@ -65,7 +67,12 @@ func (r *run) removalSteps() []operation.Step {
 		return err
 	}))
 	if r.site.Machines != nil && !r.op().Site.KeepHosts {
-		return append(steps, r.step(nf.PhaseDeleteMachines, func(ctx context.Context) error { return r.deleteMachines(ctx) }))
+		return append(steps, r.step(nf.PhaseDeleteMachines, func(ctx context.Context) error {
+			if err := r.deleteMachines(ctx); err != nil {
+				return err
+			}
+			return r.releaseCloud(ctx)
+		}))
 	}
 	if r.op().Site.KeepHosts || r.site.Untouched || scripted {
 		return steps

@@ -73,9 +73,9 @@ func TestDeaths(t *testing.T) {
 		"ChangeFails":    {func(t *testing.T, w *world) { built(t, w); refused(w) }, change, 121},
 		"Remove":         {built, remove(), 120},
 		"RemoveCascade":  {func(t *testing.T, w *world) { built(t, w); w.use("vnf-1", "vnf-2") }, remove("vnf-1", "vnf-2"), 157},
-		"CreateMachines": {sky, createMachines, 206},
-		"ScaleMachines":  {builtMachines, scaleMachines, 207},
-		"RemoveMachines": {builtMachines, remove(), 91},
+		"CreateMachines": {sky, createMachines, 212},
+		"ScaleMachines":  {builtMachines, scaleMachines, 213},
+		"RemoveMachines": {builtMachines, remove(), 97},
 	}
 	scenarios := map[string]operationtest.Scenario{}
 	for name, tc := range cases {
@@ -113,7 +113,7 @@ func (w *world) crashing(t *testing.T, request crashingRequest) operationtest.Wo
 				c.Work = p.Config(w.kv)
 				c.KV, c.Regions, c.Instances = c.Work.KV, m, m
 				if w.sky != nil {
-					c.Clouds = crashingSky{w.sky, p}
+					c.Clouds, c.Holds = crashingSky{w.sky, p}, m
 				}
 				c.Runners = map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: m}
 			})
@@ -175,7 +175,7 @@ func (w *world) snapshot(t *testing.T) snapshot {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out.Users = slices.Clone(w.users["edge"])
+	out.Users = slices.Concat(w.users["edge"], w.users["cloud"])
 	for id, region := range w.regions {
 		out.Regions = append(out.Regions, id+" "+string(region.Access.Kubeconfig))
 	}
@@ -222,6 +222,20 @@ func (m crashingWorld) Register(ctx context.Context, r nf.Region) (nf.Region, er
 
 func (m crashingWorld) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
 	return operationtest.Call(m.process, "update region", func() (nf.Region, error) { return m.world.UpdateRegion(ctx, id, edit) }, nil)
+}
+
+func (m crashingWorld) Hold(ctx context.Context, h nf.Holding) (err error) {
+	if dead := m.process.Call("hold region", func() { err = m.world.Hold(ctx, h) }, nil); dead != nil {
+		return dead
+	}
+	return err
+}
+
+func (m crashingWorld) Release(ctx context.Context, h nf.Holding) (err error) {
+	if dead := m.process.Call("release region", func() { err = m.world.Release(ctx, h) }, nil); dead != nil {
+		return dead
+	}
+	return err
 }
 
 func (m crashingWorld) RemoveRegion(ctx context.Context, id string) (err error) {

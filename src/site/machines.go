@@ -80,6 +80,12 @@ func (r *run) group() nf.MachineGroup {
 	return nf.MachineGroup{Owner: r.site.UID, Name: r.site.ID, Spec: *r.site.Machines}
 }
 
+// holding returns the hold of the site on its cloud. Its machines could not be deleted
+// without the region of the cloud.
+func (r *run) holding() nf.Holding {
+	return nf.Holding{Holder: nf.Holder{Subject: subjectOf(r.site.ID)}, Region: r.site.Machines.Cloud}
+}
+
 // useCloud returns the cloud of the site's machines. Its password is masked from now on.
 func (r *run) useCloud(ctx context.Context) (nf.OpenStack, error) {
 	cloud, err := r.s.cloud(ctx, r.site)
@@ -92,6 +98,12 @@ func (r *run) useCloud(ctx context.Context) (nf.OpenStack, error) {
 func (r *run) createMachines(ctx context.Context) error {
 	cloud, err := r.useCloud(ctx)
 	if err != nil {
+		return err
+	}
+	if err := r.s.cfg.Holds.Hold(ctx, r.holding()); err != nil {
+		return err
+	}
+	if err := r.claimed(ctx); err != nil {
 		return err
 	}
 	there, err := r.s.cfg.Clouds.Machines(ctx, cloud, r.group())
@@ -190,13 +202,28 @@ func (r *run) leavingMachines() []string {
 	return names
 }
 
-// deleteMachines deletes machines; all without names.
+// deleteMachines deletes machines; all without names. Without the region of the cloud
+// there are none: the site holds it before it creates the first.
 func (r *run) deleteMachines(ctx context.Context, names ...string) error {
 	cloud, err := r.useCloud(ctx)
+	if nf.KindOf(err) == nf.NotFound {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	return r.s.cfg.Clouds.Delete(ctx, cloud, r.group(), names...)
+}
+
+// releaseCloud ends the site's hold on its cloud.
+func (r *run) releaseCloud(ctx context.Context) error {
+	if r.site.Machines == nil {
+		return nil
+	}
+	if err := r.claimed(ctx); err != nil {
+		return err
+	}
+	return r.s.cfg.Holds.Release(ctx, r.holding())
 }
 
 // The times in which a new machine must accept a login.

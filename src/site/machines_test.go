@@ -181,6 +181,14 @@ func wantMachines(t *testing.T, reason string, w *world, want ...string) {
 	}
 }
 
+// wantHeld checks whether the site prevents the removal of the cloud's region.
+func wantHeld(t *testing.T, w *world, held bool) {
+	t.Helper()
+	if err := w.RemoveRegion(t.Context(), "cloud"); (err != nil) != held {
+		t.Errorf("the cloud is deregistered: %v, want that the site prevents it: %t", err, held)
+	}
+}
+
 func hostNames(t *testing.T, s *site.Sites) []string {
 	t.Helper()
 	in, err := s.Site(t.Context(), "edge")
@@ -220,6 +228,7 @@ func TestMachines(t *testing.T) {
 			t.Errorf("the machines are those of %+v", g)
 		}
 
+		wantHeld(t, w, true)
 		change := func(workers int) {
 			op, err := s.Change(t.Context(), "edge", nf.SiteChangeRequest{Workers: &workers})
 			succeed(t, s, op, err)
@@ -242,6 +251,7 @@ func TestMachines(t *testing.T) {
 		op, err = s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{})
 		succeed(t, s, op, err)
 		wantMachines(t, "the site is removed", w)
+		wantHeld(t, w, false)
 		if jobs := w.started(); jobs[len(jobs)-1].Action == site.Reset {
 			t.Error("machines are reset before they are deleted")
 		}
@@ -323,7 +333,34 @@ func TestMachineRepair(t *testing.T) {
 		op, err = s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{KeepHosts: true})
 		succeed(t, s, op, err)
 		wantMachines(t, "hosts are kept", w, "master1-id-1", "worker1-id-1", "worker2-id-2")
+		wantHeld(t, w, false)
 	})
+}
+
+// TestMachinesWithoutCloud removes a site whose cloud was deregistered before the site
+// held it.
+func TestMachinesWithoutCloud(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld().withSky()
+		s, _ := w.start(t, func(c *config) { c.Holds = late{w} })
+		op, err := s.Create(t.Context(), machines())
+		must(t, err)
+		if op, _ = end(t, s, op); op.Failure == nil || op.Failure.Kind != nf.NotFound || len(w.sky.names()) > 0 {
+			t.Errorf("the build ended with %+v and the machines %q", op.Failure, w.sky.names())
+		}
+		op, err = s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{})
+		succeed(t, s, op, err)
+	})
+}
+
+// late deregisters the cloud before a site holds it.
+type late struct{ *world }
+
+func (l late) Hold(ctx context.Context, h nf.Holding) error {
+	l.mu.Lock()
+	delete(l.regions, h.Region)
+	l.mu.Unlock()
+	return l.world.Hold(ctx, h)
 }
 
 // TestMachineRequests makes requests that are rejected.

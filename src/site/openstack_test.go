@@ -42,7 +42,7 @@ func TestOpenStack(t *testing.T) {
 			AuthURL: "https://cloud.example.com/identity", Username: "ann", Password: nf.Secret(cloudPassword), Project: "edge",
 		}}}
 		s, _ := w.start(t, func(c *config) {
-			c.Clouds = openstack.New(openstack.Config{Connect: func(nf.OpenStack) (http.RoundTripper, error) { return transport{sim}, nil }})
+			c.Holds, c.Clouds = w, openstack.New(openstack.Config{Connect: func(nf.OpenStack) (http.RoundTripper, error) { return transport{sim}, nil }})
 		})
 		op, err := s.Create(t.Context(), machines())
 		succeed(t, s, op, err)

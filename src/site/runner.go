@@ -67,6 +67,13 @@ type Clouds interface {
 	Delete(ctx context.Context, cloud nf.OpenStack, group nf.MachineGroup, names ...string) error
 }
 
+// Holds prevents the removal of regions. Both methods can be repeated.
+type Holds interface {
+	// Hold returns nf.NotFound if the region is not registered.
+	Hold(ctx context.Context, h nf.Holding) error
+	Release(ctx context.Context, h nf.Holding) error
+}
+
 // Regions gives access to the registered cloud regions.
 type Regions interface {
 	// Region returns a region. It returns nf.NotFound if the region is not

@@ -21,6 +21,7 @@ type Config struct {
 	NewID     func() string      // returns short ids, never the same one twice
 
 	Clouds    Clouds                     // make machines; default: none, and sites with machines are rejected
+	Holds     Holds                      // of the regions of clouds; required with Clouds
 	Usable    func(nf.SiteSecrets) error // checks a credential without using it; default: accepts all
 	Clock     func() time.Time           // default time.Now
 	Parallel  int                        // operations that run at once; default 4
@@ -31,6 +32,9 @@ type Config struct {
 func (c *Config) complete() error {
 	if c.KV == nil || c.Regions == nil || c.Instances == nil || c.ProbeHost == nil || c.Workers == nil || c.NewID == nil || len(c.Runners) == 0 {
 		return errors.New("cannot create the site manager: KV, Regions, Instances, ProbeHost, Workers, NewID and Runners are required")
+	}
+	if c.Clouds != nil && c.Holds == nil {
+		return errors.New("cannot create the site manager: Holds is required with Clouds")
 	}
 	if c.Usable == nil {
 		c.Usable = func(nf.SiteSecrets) error { return nil }

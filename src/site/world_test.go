@@ -65,7 +65,7 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *site.Sites, stop 
 		NewID: rand.Text,
 	}}
 	if w.sky != nil {
-		cfg.Clouds = w.sky
+		cfg.Clouds, cfg.Holds = w.sky, w
 	}
 	for _, f := range edit {
 		f(&cfg)
@@ -150,6 +150,27 @@ func (w *world) use(users ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.users["edge"] = users
+}
+
+// Hold implements site.Holds.
+func (w *world) Hold(_ context.Context, h nf.Holding) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, there := w.regions[h.Region]; !there {
+		return nf.E(nf.NotFound, "hold", "cloud region "+h.Region, nil)
+	}
+	if user := h.Holder.Subject.String(); !slices.Contains(w.users[h.Region], user) {
+		w.users[h.Region] = append(w.users[h.Region], user)
+	}
+	return nil
+}
+
+// Release implements site.Holds.
+func (w *world) Release(_ context.Context, h nf.Holding) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.users[h.Region] = slices.DeleteFunc(w.users[h.Region], func(user string) bool { return user == h.Holder.Subject.String() })
+	return nil
 }
 
 // userOf returns a user of a region: "network/x", or an instance by its id alone.

@@ -23,7 +23,7 @@ func (s *service) siteKeeper(cfg Config, db *secureStore, obs observability) (*s
 	}
 	return site.New(site.Config{
 		KV: db.kv, Regions: s.regions(), Instances: instances{s.engine}, ProbeHost: shell.Probe, Runners: runners, Workers: s.workers,
-		Clouds: clouds, Usable: shell.Usable, NewID: newID, Retention: cfg.Retention,
+		Clouds: clouds, Holds: s.catalog, Usable: shell.Usable, NewID: newID, Retention: cfg.Retention,
 	})
 }
 
