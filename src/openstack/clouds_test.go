@@ -111,6 +111,8 @@ func TestFaults(t *testing.T) {
 		"Domain":   {reason: "so is another domain", call: login(func(o *nf.OpenStack) { o.UserDomain = "x" }), kind: nf.Forbidden, why: nf.ReasonUnauthorized},
 		"Plain":    {reason: "a password is not sent without TLS", call: login(func(o *nf.OpenStack) { o.AuthURL = "http://cloud.example.com/identity/v3" }), kind: nf.Forbidden, text: "without TLS"},
 		"Metadata": {reason: "users cannot call the metadata service", call: login(func(o *nf.OpenStack) { o.AuthURL = "https://169.254.169.254/v3" }), kind: nf.Forbidden, text: "only the operator"},
+		"UserInfo": {reason: "a URL has no password", call: login(func(o *nf.OpenStack) { o.AuthURL = "https://ann:" + password + "@cloud.example.com/v3" }), kind: nf.Forbidden, text: "contains a user or password"},
+		"URL":      {reason: "an address is a URL", call: login(func(o *nf.OpenStack) { o.AuthURL = "://" + password }), kind: nf.Forbidden, text: "is not a URL"},
 		"Image":    {reason: "an unknown image is named", call: bad(func(m *nf.Machines) { m.Image = "none" }), kind: nf.NotFound, text: `image "none"`},
 		"ImageID":  {reason: "an unknown id is one, too", call: bad(func(m *nf.Machines) { m.Image = "22222222-1111-1111-1111-111111111111" }), kind: nf.NotFound},
 		"Twice":    {reason: "a name of several images is ambiguous", call: bad(func(m *nf.Machines) { m.Image = "twice" }), kind: nf.Conflict, text: "give the id"},

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -21,14 +22,14 @@ const defaultDomain = "Default"
 
 // session is a login at a cloud.
 type session struct {
-	subject                 string // the address of the cloud
+	subject                 string // the host of the cloud
 	transport               http.RoundTripper
 	compute, network, image *gophercloud.ServiceClient
 }
 
 // login gets a token and reads the catalog.
 func (c *Clouds) login(ctx context.Context, o nf.OpenStack) (*session, error) {
-	s := &session{subject: o.AuthURL}
+	s := &session{subject: hostOf(o)}
 	if err := c.cfg.Hosts.Check(o.AuthURL); err != nil {
 		return nil, nf.E(nf.Forbidden, "use", "cloud "+s.subject, err)
 	}
@@ -58,6 +59,14 @@ func (c *Clouds) login(ctx context.Context, o nf.OpenStack) (*session, error) {
 		return nil, s.wrong(ctx, "log in at", err)
 	}
 	return s, nil
+}
+
+// hostOf returns the host of a cloud. The rest of its URL may have a password.
+func hostOf(o nf.OpenStack) string {
+	if u, err := url.Parse(o.AuthURL); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "with an invalid URL"
 }
 
 // services finds the services in the catalog.
@@ -116,7 +125,7 @@ func security(o nf.OpenStack) (*tls.Config, error) {
 	if len(o.CA) > 0 {
 		out.RootCAs = x509.NewCertPool()
 		if !out.RootCAs.AppendCertsFromPEM(o.CA) {
-			return nil, nf.E(nf.Invalid, "use", "cloud "+o.AuthURL, errors.New("its CA holds no PEM certificate"))
+			return nil, nf.E(nf.Invalid, "use", "cloud "+hostOf(o), errors.New("its CA holds no PEM certificate"))
 		}
 	}
 	return out, nil
