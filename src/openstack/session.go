@@ -145,6 +145,9 @@ var errPlain = errors.New("it would be sent without TLS; use https, or set cert_
 // RoundTrip implements http.RoundTripper.
 func (c careful) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" && !c.plain {
+		if r.Body != nil {
+			_ = r.Body.Close() // as http.RoundTripper demands
+		}
 		return nil, errPlain
 	}
 	resp, err := c.inner.RoundTrip(r)
