@@ -20,7 +20,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/tacker"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/vnflcm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfpkgm"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
@@ -135,8 +137,9 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 	volume := w.want(http.StatusCreated, w.as(admin, "POST", "/v1/volumes", map[string]any{
 		"name": "of-" + project + "-" + region, "cloud_region_id": region, "project": project, "size": "1Gi", "retention": "delete", "source": map[string]any{"nfs": map[string]string{"server": "10.0.0.1", "path": "/" + project}},
 	})).text(w.t, "volume_id")
+	vnf, occurrence := w.vnfOf(project, region)
 	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: map[string]string{
-		"project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
+		"vnf_instance_id": vnf, "occurrence_id": occurrence, "project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
 		"vim_id": nf.Region{ID: region}.VIMID(), "number": "1", "amendment": "more", "artifact_path": "cm.yaml", "notification_id": w.die(id, w.subscribed(id), 1), "site_id": region + "-site", "site_operation": siteOperation,
 	}}
 }
@@ -191,8 +194,8 @@ func TestEveryRouteAsksWhoMay(t *testing.T) {
 	t.Parallel()
 	w := newAccessWorld(t)
 	table, tried := routeAccess(), 0
-	for api, routes := range map[string][]string{"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{}), "tacker": routesOf(t, &tacker.API{}), "etsi": routesOf(t, &vnfpkgm.API{})} {
-		objects := map[string][]accessObject{"native": w.native, "onap": w.onap, "tacker": w.native, "etsi": w.native}[api]
+	for api, routes := range map[string][]string{"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{}), "tacker": routesOf(t, &tacker.API{}), "etsi": routesOf(t, &vnfpkgm.API{}), "vnflcm": routesOf(t, &vnflcm.API{})} {
+		objects := map[string][]accessObject{"native": w.native, "onap": w.onap, "tacker": w.native, "etsi": w.native, "vnflcm": w.native}[api]
 		for _, route := range routes {
 			rules, known := table[route]
 			if !known {
@@ -308,7 +311,11 @@ func (w *accessWorld) json(who, method, path string, body any) answer {
 	if content, _ := body.([]byte); slices.Equal(content, w.archive) && len(content) > 0 {
 		media = "application/zip"
 	}
-	return w.as(who, method, path, body, "Content-Type", media)
+	headers := []string{"Content-Type", media}
+	if version := sol013.VersionOf(path); version != "" {
+		headers = append(headers, "Version", version)
+	}
+	return w.as(who, method, path, body, headers...)
 }
 
 func (w *accessWorld) is(who string, got answer, status int) {

@@ -63,7 +63,7 @@ func (r routeRule) may(who string, s nf.Scope) bool {
 
 // variable matches a name that an object is asked for by. Names of what is part
 // of an object, such as the number of a revision, are not hidden by themselves.
-var variable = regexp.MustCompile(`{(vim_id|cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
+var variable = regexp.MustCompile(`{(vim_id|vnf_instance_id|occurrence_id|cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
 
 // hidden returns the names in a request of the objects that an identity may not see.
 func (r routeRule) hidden(who, path string, s nf.Scope) []string {
@@ -229,6 +229,7 @@ func routeAccess() map[string][]routeRule {
 	maps.Copy(out, onapRouteAccess())
 	maps.Copy(out, tackerRouteAccess())
 	maps.Copy(out, etsiRouteAccess())
+	maps.Copy(out, vnfRouteAccess())
 	return out
 }
 

@@ -20,7 +20,7 @@ func (w *accessWorld) collectHidden() {
 			region := accesstest.May(who, nf.ReadRegion, nf.Scope{Region: o.scope.Region}) || accesstest.May(who, nf.ReadInstance, nf.Scope{Region: o.scope.Region})
 			pkg := accesstest.May(who, nf.ReadPackage, nf.Scope{Project: o.scope.Project}) || accesstest.May(who, nf.ReadInstance, nf.Scope{Project: o.scope.Project})
 			for name, visible := range map[string]bool{
-				"vnf_id": instance, "operation_id": instance, "notification_id": instance, "namespace": instance, "instance": instance, "stack": instance,
+				"vnf_id": instance, "vnf_instance_id": instance, "occurrence_id": instance, "operation_id": instance, "notification_id": instance, "namespace": instance, "instance": instance, "stack": instance,
 				"cloud_region_id": region, "vim_id": region, "cloud-region": region, "site_id": region, "site_operation": region, "csar_id": pkg, "rb-name": pkg,
 			} {
 				if value := o.vars[name]; value != "" && !visible && !slices.Contains(w.hidden[who], value) {

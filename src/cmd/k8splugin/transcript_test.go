@@ -68,7 +68,7 @@ func siteScript(t *testing.T, kubeconfig []byte) string {
 func transcripts(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, api := range []string{"native", "onap", "tacker", "etsi"} {
+	for _, api := range []string{"native", "onap", "tacker", "etsi", "sol003"} {
 		files, err := filepath.Glob("../../../api/" + api + "/*.txtar")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no transcripts of the %s API: %v", api, err)

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -48,7 +49,7 @@ func (p Player) Play(t *testing.T, file string) {
 			continue
 		}
 		ok := t.Run(section.Name, func(t *testing.T) {
-			if err := run.exchange(t, string(section.Data)); err != nil {
+			if err := run.play(t, section.Name, string(section.Data)); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
 		})
@@ -75,6 +76,32 @@ type message struct {
 	first  string
 	header [][2]string
 	body   string
+}
+
+const (
+	pollEvery = 100 * time.Millisecond
+	pollMost  = 3 * time.Minute
+)
+
+// play plays an exchange. One whose name begins with "poll until" is repeated until it
+// succeeds.
+func (p *playing) play(t *testing.T, name, section string) error {
+	if !strings.HasPrefix(name, "poll until ") {
+		return p.exchange(t, section)
+	}
+	every := time.NewTicker(pollEvery)
+	defer every.Stop()
+	for end := time.After(pollMost); ; {
+		err := p.exchange(t, section)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-end:
+			return err
+		case <-every.C:
+		}
+	}
 }
 
 // exchange sends the request of a section and compares the response.
