@@ -34,7 +34,7 @@ func (r *run) grant(ctx context.Context) error {
 		return err
 	}
 	return r.journal.save(ctx, "", r.vnf, func(rec *record) {
-		rec.Grant = g.ID
+		rec.Grant, rec.Region = g.ID, regionOf(task.Before, task.After)
 		rec.Task.After.Instantiated, rec.Task.After.VIMs = task.After.Instantiated, task.After.VIMs
 	})
 }
@@ -103,6 +103,7 @@ func (rs resolver) resources(ctx context.Context, kind nf.OccurrenceOperation, t
 		if len(t.Heal) > 0 {
 			existing = slices.DeleteFunc(slices.Clone(existing), func(c nf.VNFC) bool { return !slices.Contains(t.Heal, c.ID()) })
 		}
+	default:
 	}
 	return existingResources(existing, nf.VNFCModified), nil
 }
