@@ -206,7 +206,7 @@ func (rs resolver) regionsOf(ctx context.Context, wanted map[string]nf.VIMConnec
 			out[defaultVIM] = r
 		}
 		for key, w := range wanted {
-			if selects(w, r) {
+			if r.VIMID() == w.VIM || has(r, serverOf(w)) && (out[key].ID == "" || out[key].VIMID() != w.VIM) {
 				out[key] = r
 			}
 		}
@@ -222,14 +222,11 @@ func (rs resolver) regionsOf(ctx context.Context, wanted map[string]nf.VIMConnec
 	return out, usableVIMs(out)
 }
 
-// selects reports whether a connection of a request names a region: by its id as a VIM, or
-// by its server.
-func selects(w nf.VIMConnectionRequest, r nf.Region) bool {
-	if w.VIM != "" {
-		return w.VIM == r.VIMID()
-	}
-	server := strings.TrimRight(r.Access.Server, "/")
-	return server != "" && server == strings.TrimRight(serverOf(w), "/")
+// has reports whether a region has an API server. Clients of Tacker send the access to a VIM
+// with an id that no VIM need have.
+func has(r nf.Region, server string) bool {
+	own := strings.TrimRight(r.Access.Server, "/")
+	return own != "" && own == strings.TrimRight(server, "/")
 }
 
 // usableVIMs returns nf.Unsupported if one of the regions is not a Kubernetes cluster.

@@ -92,6 +92,12 @@ func TestVIMs(t *testing.T) {
 		"Server": {"a registered region with the server", map[string]nf.VIMConnectionRequest{"vim1": {
 			Interface: map[string]any{"endpoint": "https://west:6443/"}, Access: map[string]any{"bearer_token": "s3cret"},
 		}}, "west"},
+		"Both": {"an id that no VIM has, with the server of one", map[string]nf.VIMConnectionRequest{"vim1": {
+			VIM: "8343f55f-0000-4000-8000-000000000000", Interface: map[string]any{"endpoint": "https://west:6443"},
+		}}, "west"},
+		"First": {"an id precedes a server", map[string]nf.VIMConnectionRequest{"vim1": {
+			VIM: nf.Region{ID: "edge"}.VIMID(), Interface: map[string]any{"endpoint": "https://west:6443"},
+		}}, "edge"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
