@@ -50,10 +50,17 @@ func (rs resolver) scaling(ctx context.Context, v nf.VNF, workloads names, delta
 	if err != nil {
 		return nil, err
 	}
-	refs := map[string]nf.Ref{}
+	var scalable []nf.Ref
+	var called []string
 	for _, it := range in.Inventory {
-		if vdu, found := workloads.of(it.Name); found && replicated(it.Ref) && !it.Hook {
-			refs[vdu] = it.Ref
+		if replicated(it.Ref) && !it.Hook {
+			scalable, called = append(scalable, it.Ref), append(called, it.Name)
+		}
+	}
+	refs, matched := map[string]nf.Ref{}, workloads.match(called)
+	for _, ref := range scalable {
+		if vdu, found := matched[ref.Name]; found {
+			refs[vdu] = ref
 		}
 	}
 	var out []nf.Scaling
@@ -117,7 +124,7 @@ func (rs resolver) known(ctx context.Context, verb nf.Verb, v nf.VNF, field stri
 	if err != nil {
 		return err
 	}
-	present := namesOf(flavor, v.Instantiated.Params)
+	present := namesOf(flavor, v.Instantiated.Params).matchPods(pods)
 	for _, p := range pods {
 		if c, found := componentOf(p, present); found {
 			ids = slices.DeleteFunc(ids, func(id string) bool { return id == c.ID() })

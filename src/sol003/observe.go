@@ -54,29 +54,53 @@ func namesOf(f tosca.Flavor, params map[string]any) names {
 	return out
 }
 
-// of returns the VDU of a workload: the one with its name, or else the one whose name is
-// the longest beginning of its name, as charts name their objects.
-func (n names) of(workload string) (vdu string, found bool) {
-	if vdu, found = n[workload]; found {
-		return vdu, true
-	}
-	longest := ""
-	for name, id := range n {
-		if (strings.HasPrefix(workload, name+"-") || strings.HasSuffix(workload, "-"+name)) && len(name) > len(longest) {
-			longest, vdu, found = name, id, true
+// match returns the VDUs by the names of workloads. A workload with the name of a VDU is
+// it. Otherwise it is the VDU whose name is the longest beginning or end of its name, as
+// charts name their objects, if no workload has the VDU's name.
+func (n names) match(workloads []string) names {
+	out, exact := names{}, map[string]bool{}
+	for _, w := range workloads {
+		if vdu, found := n[w]; found {
+			out[w], exact[vdu] = vdu, true
 		}
 	}
-	return vdu, found
+	for _, w := range workloads {
+		if _, found := out[w]; found {
+			continue
+		}
+		longest := ""
+		for name, vdu := range n {
+			if !exact[vdu] && len(name) > len(longest) && (strings.HasPrefix(w, name+"-") || strings.HasSuffix(w, "-"+name)) {
+				longest, out[w] = name, vdu
+			}
+		}
+	}
+	return out
+}
+
+// matchPods returns the VDUs by the names of the workloads of pods.
+func (n names) matchPods(pods []nf.Pod) names {
+	var workloads []string
+	for _, p := range pods {
+		name, _ := workloadOf(p)
+		workloads = append(workloads, name)
+	}
+	return n.match(workloads)
+}
+
+// workloadOf returns the name and the kind of the object that a pod belongs to.
+func workloadOf(p nf.Pod) (name, kind string) {
+	if p.Workload.Kind == "" {
+		return p.Name, p.Kind
+	}
+	return p.Workload.Name, p.Workload.Kind
 }
 
 // componentOf returns the component that a pod is. Found is false if the pod's workload is
 // no VDU.
-func componentOf(p nf.Pod, n names) (c nf.VNFC, found bool) {
-	workload, kind := p.Workload.Name, p.Workload.Kind
-	if kind == "" {
-		workload, kind = p.Name, p.Kind
-	}
-	vdu, found := n.of(workload)
+func componentOf(p nf.Pod, matched names) (c nf.VNFC, found bool) {
+	workload, kind := workloadOf(p)
+	vdu, found := matched[workload]
 	return nf.VNFC{VDU: vdu, Resource: p.Name, Workload: kind}, found
 }
 
@@ -88,7 +112,7 @@ func (r *run) observe(ctx context.Context) error {
 	if err := nf.IgnoreNotFound(err); err != nil {
 		return err
 	}
-	known := r.names(ctx)
+	known := r.names(ctx).matchPods(pods)
 	before := components(r.record().Task.Before)
 	now := []nf.VNFC{}
 	for _, p := range pods {

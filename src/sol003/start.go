@@ -119,7 +119,7 @@ func (r *run) unhealthy(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := r.names(ctx)
+	names := r.names(ctx).matchPods(pods)
 	var out []string
 	for _, p := range pods {
 		c, found := componentOf(p, names)
