@@ -56,6 +56,7 @@ type service struct {
 	drift     *drift.Watcher
 	sites     *site.Sites
 	sol003    *sol003.Manager
+	vnfs      vnfParts
 	networks  *shared.Resources
 	sdc       sdcParts
 	volumes   *shared.Resources
@@ -178,6 +179,9 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	if s.health, err = health.New(health.Config{Source: sightings{s.engine, s.catalog, s.pool, s.drift}, Logger: obs.log}); err != nil {
 		return err
 	}
+	if err := s.notifyVNFs(cfg, db, obs); err != nil {
+		return err
+	}
 	var served []northbound.API
 	for _, create := range apis() {
 		api, err := create(s, cfg, db, obs, guarded)
@@ -233,7 +237,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Parents: access.NewParents(guarded, s.workloads), Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
-		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords(), s.workloads}),
+		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords(), s.workloads, s.vnfs.notifier}),
 		Inventory: s.listings(guarded, networks), Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Drifts: s.drift, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent, Version: version(),
 	})
 }

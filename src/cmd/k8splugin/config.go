@@ -79,6 +79,7 @@ type Config struct {
 	NFVO       nfvoSettings      `koanf:"-"`
 	SDC        sdcSettings       `koanf:"-"`
 	Keystone   keystoneSettings  `koanf:"-"`
+	VNFNotify  vnfNotifySettings `koanf:"-"`
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -113,6 +114,7 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.String("encryption-key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
 	accessFlags(flags)
 	keystoneFlags(flags)
+	vnfNotifyFlags(flags)
 	istioFlags(flags)
 	apiFlags(flags)
 	aaiFlags(flags)
@@ -231,6 +233,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	c.AAI.take(flags)
 	c.SDC.take(flags)
 	c.Keystone.take(flags)
+	c.VNFNotify.take(flags)
 	c.AAIRegions.take(flags)
 	c.NFVO.take(flags)
 }
@@ -270,6 +273,7 @@ func (c *Config) validate() error {
 	c.AAI.validate(wrong)
 	c.SDC.validate(wrong)
 	c.Keystone.validate(c.AccessFile, wrong)
+	c.VNFNotify.validate(wrong)
 	c.AAIRegions.validate(c.AAI.URL, c.SDC.Kafka, wrong)
 	c.NFVO.validate(wrong)
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
@@ -379,6 +383,6 @@ func (c Config) LogValue() slog.Value {
 		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
 		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("csar-ca-file", c.CSARAuthorities), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
-		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC), slog.Any("keystone", c.Keystone), slog.Any("nfvo", c.NFVO),
+		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC), slog.Any("keystone", c.Keystone), slog.Any("vnf-notifications", c.VNFNotify), slog.Any("nfvo", c.NFVO),
 	)
 }

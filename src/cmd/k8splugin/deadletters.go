@@ -11,14 +11,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
+	vnfnotify "github.com/multicloud-k8s/k8splugin/src/sol003/notify"
 )
 
-// deadLetters is the dead letters of notifications and of hand-overs for the native API,
-// without guard. The id of a notification is random, so the two are not confused.
+// deadLetters is the dead letters of notifications, also of SOL003, and of hand-overs for
+// the native API, without guard. The ids of notifications are random, so they are not
+// confused.
 type deadLetters struct {
 	notifier  *notify.Notifier
 	records   *bundle.InstanceRecords
 	handOvers *clusterapi.Registrar
+	vnfs      *vnfnotify.Notifier
 }
 
 var _ access.DeadLetterKeeper[native.DeadLetter] = deadLetters{}
@@ -33,12 +36,19 @@ func (l deadLetters) DeadLetters(ctx context.Context) ([]native.DeadLetter, erro
 	if err != nil {
 		return nil, err
 	}
-	out := make([]native.DeadLetter, 0, len(notifications)+len(handOvers))
+	ofVNFs, err := l.vnfs.DeadLetters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]native.DeadLetter, 0, len(notifications)+len(handOvers)+len(ofVNFs))
 	for _, one := range notifications {
 		out = append(out, notification(one))
 	}
 	for _, one := range handOvers {
 		out = append(out, handOver(one))
+	}
+	for _, one := range ofVNFs {
+		out = append(out, vnfNotification(one))
 	}
 	slices.SortFunc(out, func(a, b native.DeadLetter) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
@@ -54,6 +64,13 @@ func (l deadLetters) Resend(ctx context.Context, id string) (native.DeadLetter, 
 		sent, err := l.handOvers.Resend(ctx, id)
 		return handOver(sent), err
 	}
+	if found, err = l.ofVNF(ctx, id); err != nil {
+		return native.DeadLetter{}, err
+	}
+	if found {
+		sent, err := l.vnfs.Resend(ctx, id)
+		return vnfNotification(sent), err
+	}
 	sent, err := l.notifier.Resend(ctx, id)
 	return notification(sent), err
 }
@@ -67,6 +84,12 @@ func (l deadLetters) Discard(ctx context.Context, id string) error {
 	if found {
 		return l.handOvers.Discard(ctx, id)
 	}
+	if found, err = l.ofVNF(ctx, id); err != nil {
+		return err
+	}
+	if found {
+		return l.vnfs.Discard(ctx, id)
+	}
 	return l.notifier.Discard(ctx, id)
 }
 
@@ -74,6 +97,12 @@ func (l deadLetters) Discard(ctx context.Context, id string) error {
 func (l deadLetters) handsOver(ctx context.Context, id string) (bool, error) {
 	all, err := l.handOvers.DeadLetters(ctx)
 	return slices.ContainsFunc(all, func(one clusterapi.HandOver) bool { return one.ID == id }), err
+}
+
+// ofVNF reports whether a dead letter is a notification of SOL003.
+func (l deadLetters) ofVNF(ctx context.Context, id string) (bool, error) {
+	all, err := l.vnfs.DeadLetters(ctx)
+	return slices.ContainsFunc(all, func(one vnfnotify.Notification) bool { return one.ID == id }), err
 }
 
 // Names implements access.DeadLetterKeeper. No id has a slash.
@@ -97,6 +126,14 @@ func (l deadLetters) Engine(ctx context.Context, one native.DeadLetter) (string,
 func notification(l notify.Notification) native.DeadLetter {
 	out := shown(l.Delivery)
 	out.Instance, out.Subscription = l.Instance, l.Subscription
+	return out
+}
+
+// vnfNotification converts the dead letter of a notification of SOL003, without its
+// content. While a VNF is instantiated, an instance has its id.
+func vnfNotification(l vnfnotify.Notification) native.DeadLetter {
+	out := shown(l.Delivery)
+	out.Instance, out.Subscription = l.VNF, l.Subscription
 	return out
 }
 

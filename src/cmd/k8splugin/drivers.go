@@ -34,7 +34,9 @@ type newAPI func(s *service, cfg Config, db *secureStore, obs observability, gua
 
 // apis returns the HTTP APIs.
 func apis() []newAPI {
-	return []newAPI{(*service).nativeAPI, (*service).onapAPI, (*service).tackerAPI, (*service).vnfPackagesAPI, (*service).vnfsAPI}
+	return []newAPI{
+		(*service).nativeAPI, (*service).onapAPI, (*service).tackerAPI, (*service).vnfPackagesAPI, (*service).vnfsAPI, (*service).vnfSubscriptionsAPI, (*service).vnfAlarmsAPI,
+	}
 }
 
 // siteDrivers returns the tools that build sites. Without a playbook collection,

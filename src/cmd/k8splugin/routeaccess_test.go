@@ -22,8 +22,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/tacker"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/vnffm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnflcm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfpkgm"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfsubscription"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -138,10 +140,12 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 		"name": "of-" + project + "-" + region, "cloud_region_id": region, "project": project, "size": "1Gi", "retention": "delete", "source": map[string]any{"nfs": map[string]string{"server": "10.0.0.1", "path": "/" + project}},
 	})).text(w.t, "volume_id")
 	vnf, occurrence := w.vnfOf(project, region)
-	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: map[string]string{
+	vars := map[string]string{
 		"vnf_instance_id": vnf, "occurrence_id": occurrence, "project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
 		"vim_id": nf.Region{ID: region}.VIMID(), "number": "1", "amendment": "more", "artifact_path": "cm.yaml", "notification_id": w.die(id, w.subscribed(id), 1), "site_id": region + "-site", "site_operation": siteOperation,
-	}}
+	}
+	maps.Copy(vars, w.vnfNames(project, region))
+	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: vars}
 }
 
 func (w *accessWorld) defineBundle() {
@@ -194,7 +198,10 @@ func TestEveryRouteAsksWhoMay(t *testing.T) {
 	t.Parallel()
 	w := newAccessWorld(t)
 	table, tried := routeAccess(), 0
-	for api, routes := range map[string][]string{"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{}), "tacker": routesOf(t, &tacker.API{}), "etsi": routesOf(t, &vnfpkgm.API{}), "vnflcm": routesOf(t, &vnflcm.API{})} {
+	for api, routes := range map[string][]string{
+		"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{}), "tacker": routesOf(t, &tacker.API{}), "vnflcm": routesOf(t, &vnflcm.API{}),
+		"etsi": slices.Concat(routesOf(t, &vnfpkgm.API{}), routesOf(t, &vnfsubscription.API{}), routesOf(t, &vnffm.API{})),
+	} {
 		objects := map[string][]accessObject{"native": w.native, "onap": w.onap, "tacker": w.native, "etsi": w.native, "vnflcm": w.native}[api]
 		for _, route := range routes {
 			rules, known := table[route]

@@ -47,6 +47,11 @@ func (r routeRule) target(route string) (method, path string) {
 	if r.site || strings.HasPrefix(path, "/v1/sites/") {
 		path = strings.Replace(path, "{operation_id}", "{site_operation}", 1)
 	}
+	for of, name := range subscriptionNames() {
+		if strings.HasPrefix(path, of) {
+			path = strings.Replace(path, "subscription_id", name, 1)
+		}
+	}
 	return method, path
 }
 
@@ -63,7 +68,7 @@ func (r routeRule) may(who string, s nf.Scope) bool {
 
 // variable matches a name that an object is asked for by. Names of what is part
 // of an object, such as the number of a revision, are not hidden by themselves.
-var variable = regexp.MustCompile(`{(vim_id|vnf_instance_id|occurrence_id|cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
+var variable = regexp.MustCompile(`{(alarm_id|vnf_instance_id|occurrence_id|subscription_id|subscription_v1|subscription_fm|vim_id|cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
 
 // hidden returns the names in a request of the objects that an identity may not see.
 func (r routeRule) hidden(who, path string, s nf.Scope) []string {
@@ -230,6 +235,7 @@ func routeAccess() map[string][]routeRule {
 	maps.Copy(out, tackerRouteAccess())
 	maps.Copy(out, etsiRouteAccess())
 	maps.Copy(out, vnfRouteAccess())
+	maps.Copy(out, vnfNotifyRouteAccess())
 	return out
 }
 

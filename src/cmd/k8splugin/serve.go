@@ -109,6 +109,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	group.Go(func() error { return s.drift.Run(ctx) })
 	group.Go(func() error { return s.workloads.Run(ctx) })
 	group.Go(func() error { return s.handOvers.Run(ctx) })
+	group.Go(func() error { return s.vnfs.run(ctx) })
 	group.Go(func() error { return s.inventory.run(ctx) })
 	group.Go(func() error { return s.followRegions(ctx) })
 	group.Go(func() error { s.bundles.Run(ctx, s.engine, s.catalog.Region, s.log); return nil })
