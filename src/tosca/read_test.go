@@ -2,6 +2,7 @@ package tosca_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"strings"
@@ -260,7 +261,8 @@ func TestReadSingle(t *testing.T) {
 
 // FuzzRead reads any text: it returns, and its errors name a file.
 func FuzzRead(f *testing.F) {
-	for name, content := range held(f, "scaled") {
+	base := held(f, "scaled")
+	for name, content := range base {
 		if strings.HasSuffix(name, ".yaml") {
 			f.Add(string(content))
 		}
@@ -268,7 +270,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(nodes("    C: {type: tosca.nodes.nfv.VduCp, requirements: [virtual_link: V]}\n"))
 	f.Add(head + "a: &a [*a]\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		files := held(t, "scaled")
+		files := maps.Clone(base)
 		files["Definitions/df_small.yaml"] = []byte(text)
 		top, err := tosca.Read(files, entry)
 		for _, v := range nf.ViolationsOf(err) {
