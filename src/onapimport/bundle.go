@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/migration"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/onapstore"
 )
@@ -26,22 +27,22 @@ func infrastructure(err error) bool {
 }
 
 // outcome sets the result of an item from the import's error, if any.
-func outcome(it Item, changed bool, err error) (Item, error) {
+func outcome(it migration.Item, changed bool, err error) (migration.Item, error) {
 	var differs differsError
 	var lacks lacksError
 	switch {
 	case err == nil && changed:
-		it.Result = Imported
+		it.Result = migration.Imported
 	case err == nil:
-		it.Result = Present
+		it.Result = migration.Present
 	case errors.As(err, &differs):
-		it.Result, it.Reason = Different, string(differs)
+		it.Result, it.Reason = migration.Different, string(differs)
 	case errors.As(err, &lacks):
-		it.Result, it.Reason = Skipped, string(lacks)
+		it.Result, it.Reason = migration.Skipped, string(lacks)
 	case infrastructure(err):
 		return it, err
 	default:
-		it.Result, it.Reason = Failed, err.Error()
+		it.Result, it.Reason = migration.Failed, err.Error()
 	}
 	return it, nil
 }
@@ -60,8 +61,8 @@ func definitionName(name, version string) string { return name + " " + version }
 
 func profileName(k bundle.Key) string { return k.Name + " " + k.Version + " " + k.Profile }
 
-func (im *Importer) definition(ctx context.Context, d onapstore.Definition) (Item, error) {
-	it := Item{Kind: "definition", Name: definitionName(d.Name, d.Version)}
+func (im *Importer) definition(ctx context.Context, d onapstore.Definition) (migration.Item, error) {
+	it := migration.Item{Kind: "definition", Name: definitionName(d.Name, d.Version)}
 	if !d.Content.Exists() {
 		it.Warnings = append(it.Warnings, "its content is missing, so it cannot be instantiated")
 	}
@@ -106,7 +107,7 @@ func (im *Importer) content(ctx context.Context, from onapstore.Content, there b
 	return true, upload(bytes.NewReader(archive))
 }
 
-func (im *Importer) profile(ctx context.Context, p onapstore.Profile) (Item, error) {
+func (im *Importer) profile(ctx context.Context, p onapstore.Profile) (migration.Item, error) {
 	wanted := bundle.Profile{
 		Definition: p.Definition, Version: p.Version, Name: p.Name, Release: cmp.Or(p.Release, p.Name), Namespace: p.Namespace,
 		KubeVersion: p.KubeVersion, Labels: p.Labels,
@@ -117,7 +118,7 @@ func (im *Importer) profile(ctx context.Context, p onapstore.Profile) (Item, err
 	for _, t := range p.Extra {
 		wanted.Extra = append(wanted.Extra, bundle.Type(t))
 	}
-	it := Item{Kind: "profile", Name: profileName(wanted.Key())}
+	it := migration.Item{Kind: "profile", Name: profileName(wanted.Key())}
 	if p.Name != defaultProfile && !p.Content.Exists() {
 		it.Warnings = append(it.Warnings, "its content is missing, so it cannot be used to instantiate")
 	}
@@ -161,8 +162,8 @@ func pristine(p bundle.Profile) bool {
 	return p.Bare && p.Content == (bundle.Content{}) && sameProfile(p, bundle.Profile{Release: defaultProfile, Namespace: "default"})
 }
 
-func (im *Importer) template(ctx context.Context, t onapstore.Template) (Item, error) {
-	it := Item{Kind: "template", Name: definitionName(t.Definition, t.Version) + " " + t.Name}
+func (im *Importer) template(ctx context.Context, t onapstore.Template) (migration.Item, error) {
+	it := migration.Item{Kind: "template", Name: definitionName(t.Definition, t.Version) + " " + t.Name}
 	key := bundle.TemplateKey{Name: t.Definition, Version: t.Version, Template: t.Name}
 	there, err := im.cfg.Bundles.Template(ctx, key)
 	created := nf.KindOf(err) == nf.NotFound && err != nil
@@ -180,8 +181,8 @@ func (im *Importer) template(ctx context.Context, t onapstore.Template) (Item, e
 	return outcome(it, created || uploaded, err)
 }
 
-func (im *Importer) region(ctx context.Context, c onapstore.Connection) (Item, error) {
-	it := Item{Kind: "region", Name: c.Region}
+func (im *Importer) region(ctx context.Context, c onapstore.Connection) (migration.Item, error) {
+	it := migration.Item{Kind: "region", Name: c.Region}
 	there, err := im.cfg.Regions.Region(ctx, c.Region)
 	created := nf.KindOf(err) == nf.NotFound && err != nil
 	if created {

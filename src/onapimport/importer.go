@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/migration"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/onapstore"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -54,7 +55,7 @@ type Importer struct {
 	cfg     Config
 	blobs   store.Blobs
 	records *bundle.InstanceRecords
-	report  *Report
+	report  *migration.Report
 
 	// Items that were not imported, or that exist and differ, by key.
 	bad map[string]bool
@@ -67,7 +68,7 @@ func New(cfg Config) (*Importer, error) {
 		return nil, errors.New("cannot import: Content, KV, Bundles, Regions, Engine and Open are required")
 	}
 	return &Importer{
-		cfg: cfg, blobs: store.NewBlobs(cfg.KV), records: cfg.Bundles.InstanceRecords(), report: newReport(cfg.Dry), bad: map[string]bool{},
+		cfg: cfg, blobs: store.NewBlobs(cfg.KV), records: cfg.Bundles.InstanceRecords(), report: migration.NewReport(cfg.Dry, kinds()...), bad: map[string]bool{},
 	}, nil
 }
 
@@ -75,7 +76,7 @@ func New(cfg Config) (*Importer, error) {
 // error is one of the store or of the databases that Run reads; the report then
 // has the items before it. Errors of single items are only in the report. Unless
 // the import is dry, the engine must run.
-func (im *Importer) Run(ctx context.Context, seen onapstore.Installation) (*Report, error) {
+func (im *Importer) Run(ctx context.Context, seen onapstore.Installation) (*migration.Report, error) {
 	return im.report, im.run(ctx, seen)
 }
 
@@ -108,26 +109,26 @@ func (im *Importer) run(ctx context.Context, seen onapstore.Installation) error 
 func (im *Importer) findings(seen onapstore.Installation) {
 	for _, f := range seen.Findings {
 		if f.Lost {
-			im.report.add(Item{Kind: "record", Name: f.Place.String(), Result: Failed, Reason: f.Message})
+			im.report.Add(migration.Item{Kind: "record", Name: f.Place.String(), Result: migration.Failed, Reason: f.Message})
 			continue
 		}
-		im.report.warn("%s: %s", f.Place, f.Message)
+		im.report.Warn("%s: %s", f.Place, f.Message)
 	}
 	if n := seen.Subscriptions; n > 0 {
-		im.report.warn("%d status subscriptions are not imported: their clients must create them again", n)
+		im.report.Warn("%d status subscriptions are not imported: their clients must create them again", n)
 	}
 	if n := seen.HealthChecks; n > 0 {
-		im.report.warn("the results of %d health checks are not imported", n)
+		im.report.Warn("the results of %d health checks are not imported", n)
 	}
 }
 
 // add adds an item to the report. It returns only errors that end the import.
-func (im *Importer) add(it Item, err error) error {
+func (im *Importer) add(it migration.Item, err error) error {
 	if err != nil {
 		return err
 	}
-	im.report.add(it)
-	if it.Result != Imported && it.Result != Present {
+	im.report.Add(it)
+	if it.Result != migration.Imported && it.Result != migration.Present {
 		im.bad[it.Kind+" "+it.Name] = true
 	}
 	return nil
@@ -136,4 +137,9 @@ func (im *Importer) add(it Item, err error) error {
 func digestOf(archive []byte) string {
 	sum := sha256.Sum256(archive)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// kinds returns the kinds of items, in the order of import.
+func kinds() []string {
+	return []string{"record", "definition", "profile", "template", "region", "instance", "configuration"}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/migration"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/onapstore"
@@ -23,7 +24,7 @@ const adoptions = 8
 type candidate struct {
 	takenOver takenOver
 
-	item  Item
+	item  migration.Item
 	there bool  // imported by an earlier run
 	err   error // why it cannot be adopted
 }
@@ -33,13 +34,13 @@ func (im *Importer) instances(ctx context.Context, all []onapstore.Instance) err
 	candidates := make([]candidate, len(all))
 	// Sequentially, because instances of one profile share a package.
 	for i, in := range all {
-		c := candidate{takenOver: takenOver{Instance: in}, item: Item{Kind: "instance", Name: in.ID}}
+		c := candidate{takenOver: takenOver{Instance: in}, item: migration.Item{Kind: "instance", Name: in.ID}}
 		if c.there, c.err = im.known(ctx, in.ID); c.err == nil && !c.there {
 			c.err = im.complete(ctx, &c)
 		}
 		candidates[i] = c
 	}
-	results := make([][]Item, len(all))
+	results := make([][]migration.Item, len(all))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(adoptions)
 	for i := range candidates {
@@ -50,13 +51,13 @@ func (im *Importer) instances(ctx context.Context, all []onapstore.Instance) err
 	}
 	err := group.Wait()
 	items := slices.Concat(results...)
-	sortItems(items)
-	im.report.add(items...)
+	im.report.Sort(items)
+	im.report.Add(items...)
 	return err
 }
 
 // instance adopts one instance and imports its configurations.
-func (im *Importer) instance(ctx context.Context, c *candidate) ([]Item, error) {
+func (im *Importer) instance(ctx context.Context, c *candidate) ([]migration.Item, error) {
 	if c.err == nil && !c.there {
 		c.err = im.takeOver(ctx, c)
 	}
@@ -64,7 +65,7 @@ func (im *Importer) instance(ctx context.Context, c *candidate) ([]Item, error) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot adopt instance %s: %w", c.takenOver.ID, err)
 	}
-	items := []Item{it}
+	items := []migration.Item{it}
 	for _, configuration := range c.takenOver.Configurations {
 		item, err := im.configuration(ctx, c.takenOver, configuration, it.Result)
 		if err != nil {
@@ -306,10 +307,10 @@ func (im *Importer) await(ctx context.Context, id string) error {
 
 // configuration imports the history of a configuration after its instance was
 // imported.
-func (im *Importer) configuration(ctx context.Context, o takenOver, c onapstore.Configuration, instance Result) (Item, error) {
-	it := Item{Kind: "configuration", Name: o.ID + " " + c.Name}
-	if instance != Imported && instance != Present {
-		it.Result, it.Reason = Skipped, "its instance was not imported"
+func (im *Importer) configuration(ctx context.Context, o takenOver, c onapstore.Configuration, instance migration.Result) (migration.Item, error) {
+	it := migration.Item{Kind: "configuration", Name: o.ID + " " + c.Name}
+	if instance != migration.Imported && instance != migration.Present {
+		it.Result, it.Reason = migration.Skipped, "its instance was not imported"
 		return it, nil
 	}
 	present, err := im.cfg.Engine.Instance(ctx, o.ID)
@@ -317,7 +318,7 @@ func (im *Importer) configuration(ctx context.Context, o takenOver, c onapstore.
 		return it, err
 	}
 	if !onap.HasConfig(present, importedGeneration, c.Name) {
-		it.Result = Present // imported before; the instance was upgraded or deleted since
+		it.Result = migration.Present // imported before; the instance was upgraded or deleted since
 		return it, nil
 	}
 	added, err := im.history(ctx, o, c)

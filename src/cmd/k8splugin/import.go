@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
+	"github.com/multicloud-k8s/k8splugin/src/migration"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/onapimport"
 	"github.com/multicloud-k8s/k8splugin/src/onapstore"
@@ -69,18 +70,10 @@ type importOrder struct {
 
 func importOrderOf(cmd *cobra.Command, p process) (o importOrder, err error) {
 	flags := cmd.Flags()
-	if o.cfg, err = loadConfig(flags, p.getenv); err != nil {
+	if o, err = storeOrderOf(cmd, p); err != nil {
 		return o, err
 	}
 	location := func(name string) string { text, _ := flags.GetString(name); return text }
-	o.dry, _ = flags.GetBool("dry-run")
-	switch location("output") {
-	case "table":
-	case "json":
-		o.json = true
-	default:
-		return o, cli.Usage(errors.New("--output: must be table or json"))
-	}
 	if location("mongo") == "" {
 		return o, cli.Usage(errors.New("--mongo is required: give the location of the plugin's MongoDB"))
 	}
@@ -90,6 +83,23 @@ func importOrderOf(cmd *cobra.Command, p process) (o importOrder, err error) {
 			return o, cli.Usage(err)
 		}
 	}
+	return o, nil
+}
+
+// storeOrderOf returns the arguments that every import has.
+func storeOrderOf(cmd *cobra.Command, p process) (o importOrder, err error) {
+	flags := cmd.Flags()
+	if o.cfg, err = loadConfig(flags, p.getenv); err != nil {
+		return o, err
+	}
+	o.dry, _ = flags.GetBool("dry-run")
+	switch output, _ := flags.GetString("output"); output {
+	case "table":
+	case "json":
+		o.json = true
+	default:
+		return o, cli.Usage(errors.New("--output: must be table or json"))
+	}
 	// The report has the results; the log is for other errors.
 	if !flags.Changed("log-level") {
 		o.cfg.LogLevel = slog.LevelWarn.String()
@@ -98,6 +108,7 @@ func importOrderOf(cmd *cobra.Command, p process) (o importOrder, err error) {
 		o.cfg.LogFormat = "text"
 	}
 	// An import does not serve requests.
+	o.cfg.Keystone = keystoneSettings{}
 	o.cfg.AccessFile, o.cfg.AuditFile, o.cfg.TLSCert, o.cfg.TLSKey, o.cfg.TLSClientCA = "", "", "", "", ""
 	if o.dry {
 		o.cfg.setDryRun()
@@ -142,6 +153,12 @@ func runImport(cmd *cobra.Command, p process) error {
 		return err
 	}
 	report, err := o.run(cmd.Context(), p)
+	return o.print(p, report, err)
+}
+
+// print prints a report, and returns the error of the command. The report is nil if the
+// import did not start.
+func (o importOrder) print(p process, report *migration.Report, err error) error {
 	if report == nil {
 		return err
 	}
@@ -155,7 +172,7 @@ func runImport(cmd *cobra.Command, p process) error {
 }
 
 // run executes the import. The report is nil if the import did not start.
-func (o importOrder) run(ctx context.Context, p process) (report *onapimport.Report, err error) {
+func (o importOrder) run(ctx context.Context, p process) (report *migration.Report, err error) {
 	from, err := onapstore.Open(ctx, o.from)
 	if err != nil {
 		return nil, err

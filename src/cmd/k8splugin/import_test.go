@@ -19,12 +19,12 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
+	"github.com/multicloud-k8s/k8splugin/src/migration"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/onapimport"
 )
 
 // bring runs the command, and returns its exit code and its report.
-func (p *plugin) bring(args ...string) (code int, report onapimport.Report, text string) {
+func (p *plugin) bring(args ...string) (code int, report migration.Report, text string) {
 	p.t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := importCommand(testProcess(&stdout, &stderr))
@@ -44,7 +44,7 @@ func (p *plugin) bring(args ...string) (code int, report onapimport.Report, text
 }
 
 // counts returns "kind result" → number.
-func counts(r onapimport.Report) map[string]int {
+func counts(r migration.Report) map[string]int {
 	out := map[string]int{}
 	for kind, results := range r.Counts {
 		for result, n := range results {
@@ -175,7 +175,7 @@ func TestImportONAPProblems(t *testing.T) {
 }
 
 // results returns "kind name" → result.
-func results(r onapimport.Report) map[string]string {
+func results(r migration.Report) map[string]string {
 	out := map[string]string{}
 	for _, it := range r.Items {
 		out[it.Kind+" "+it.Name] = string(it.Result)

@@ -1,4 +1,4 @@
-package onapimport
+package migration
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ type Result string
 const (
 	Imported    Result = "imported"
 	WouldImport Result = "would be imported"
-	Present     Result = "there already" // and equal to ONAP's
+	Present     Result = "there already" // and equal to the imported one
 	Different   Result = "different"     // exists, differs and is unchanged
 	Failed      Result = "failed"
 	Skipped     Result = "left out" // something that it needs was not imported
@@ -39,14 +39,17 @@ type Report struct {
 	Items    []Item                    `json:"items"`
 	Counts   map[string]map[Result]int `json:"counts"` // by kind
 	Warnings []string                  `json:"warnings"`
+
+	kinds []string
 }
 
-func newReport(dry bool) *Report {
-	return &Report{Dry: dry, Items: []Item{}, Counts: map[string]map[Result]int{}, Warnings: []string{}}
+// NewReport returns a report without items. The kinds of items are in the order of import.
+func NewReport(dry bool, kinds ...string) *Report {
+	return &Report{Dry: dry, Items: []Item{}, Counts: map[string]map[Result]int{}, Warnings: []string{}, kinds: kinds}
 }
 
-// add adds items and counts them.
-func (r *Report) add(items ...Item) {
+// Add adds items and counts them. In a dry run, an imported item would be imported.
+func (r *Report) Add(items ...Item) {
 	for _, it := range items {
 		if it.Result == Imported && r.Dry {
 			it.Result = WouldImport
@@ -59,7 +62,8 @@ func (r *Report) add(items ...Item) {
 	}
 }
 
-func (r *Report) warn(format string, args ...any) {
+// Warn adds a warning that belongs to no item.
+func (r *Report) Warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
@@ -101,7 +105,7 @@ func (r *Report) Print(w io.Writer, asJSON bool) error {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", printable(warning))
 	}
-	for _, kind := range kinds() {
+	for _, kind := range r.kinds {
 		if line := r.counted(kind); line != "" {
 			fmt.Fprintf(w, "%s: %s\n", kind, line)
 		}
@@ -110,11 +114,6 @@ func (r *Report) Print(w io.Writer, asJSON bool) error {
 		fmt.Fprintln(w, "Dry run: nothing was written.")
 	}
 	return nil
-}
-
-// The kinds of items, in the order of import.
-func kinds() []string {
-	return []string{"record", "definition", "profile", "template", "region", "instance", "configuration"}
 }
 
 func (r *Report) counted(kind string) string {
@@ -127,11 +126,10 @@ func (r *Report) counted(kind string) string {
 	return strings.Join(parts, ", ")
 }
 
-// sortItems sorts items that were imported concurrently.
-func sortItems(items []Item) {
+// Sort sorts items that were imported concurrently, by kind and name.
+func (r *Report) Sort(items []Item) {
 	slices.SortStableFunc(items, func(a, b Item) int {
-		kinds := kinds()
-		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(slices.Index(r.kinds, a.Kind), slices.Index(r.kinds, b.Kind)), cmp.Compare(a.Name, b.Name))
 	})
 }
 

@@ -1,4 +1,4 @@
-package onapimport
+package migration_test
 
 import (
 	"bytes"
@@ -7,15 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
+	"github.com/multicloud-k8s/k8splugin/src/migration"
 )
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	r := newReport(true)
-	r.add(Item{Kind: "definition", Name: "fw 1", Result: Imported}, Item{
-		Kind: "instance", Name: "sad\x1b[31m", Result: Failed, Reason: "two\nlines", Warnings: []string{"odd"},
+	r := migration.NewReport(true, "definition", "instance")
+	r.Add(migration.Item{Kind: "definition", Name: "fw 1", Result: migration.Imported}, migration.Item{
+		Kind: "instance", Name: "sad\x1b[31m", Result: migration.Failed, Reason: "two\nlines", Warnings: []string{"odd"},
 	})
-	r.warn("and %d more", 2)
+	r.Warn("and %d more", 2)
 	var out bytes.Buffer
 	if err := r.Print(&out, false); err != nil {
 		t.Fatal(err)
