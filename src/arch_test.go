@@ -100,6 +100,7 @@ var floors = map[string]floor{
 	"site/script":       {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
 	"keystone":          {[]string{"nf"}, "tokens are validated without knowing what they allow"},
 	"migration":         {nil, "imports from other programs are reported in one way"},
+	"tackerimport":      {[]string{"nf", "migration"}, "Tacker's API is read and written alike, so that this service is written as a client does"},
 	"onapstore":         {[]string{"nf"}, "what another program has stored is read without knowing what becomes of it"},
 	"onapimport":        {[]string{"nf", "store", "render", "bundle", "migration", "onapstore", "northbound/onap"}, "imported instances are stored as ONAP's API stores its own; the engine and the regions are declared"},
 	"declared":          {[]string{"nf", "syntax", "wire"}, "what files declare is known without knowing who applies it, and how"},

@@ -167,6 +167,9 @@ func usableName(name string) bool {
 	return name != "" && len(name) <= maxName && nf.CheckText("name", name) == nil && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
+// Token returns a token of the service user, which is valid for at least a minute.
+func (c *Client) Token(ctx context.Context) (string, error) { return c.ownToken(ctx, "") }
+
 // ownToken returns the token of the service user. It requests another one if there is
 // none, if it expires soon, or if it is the rejected one.
 func (c *Client) ownToken(ctx context.Context, rejected string) (string, error) {

@@ -25,7 +25,7 @@ import (
 // importCommand groups the commands that import data of another program.
 func importCommand(p process) *cobra.Command {
 	root := &cobra.Command{Use: "import", Short: "Import the data of another program", Args: cobra.NoArgs}
-	root.AddCommand(importONAPCommand(p))
+	root.AddCommand(importONAPCommand(p), importTackerCommand(p))
 	return root
 }
 
