@@ -66,6 +66,7 @@ func configFile(t *testing.T, content string) string {
 
 // TestTackerClientVIMs runs the commands for VIMs of the real client.
 func TestTackerClientVIMs(t *testing.T) {
+	t.Parallel()
 	access, err := cluster.Parse(clustertest.Kubeconfig(t))
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +138,7 @@ func (c tackerClient) legacy(s *testService, file string) {
 // TestTackerClientAuthenticates runs the client with each form of authentication
 // against a service that has access rules.
 func TestTackerClientAuthenticates(t *testing.T) {
+	t.Parallel()
 	hash, err := bcrypt.GenerateFromPassword([]byte("s3cret"), bcrypt.DefaultCost)
 	if err != nil {
 		t.Fatal(err)
@@ -156,6 +158,7 @@ func TestTackerClientAuthenticates(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := tackerClient{t, append(tc.auth, "--os-endpoint", s.url)}
 			text := c.run(tc.reason, tc.code, "vim", "list")
 			if tc.code != 0 && !strings.Contains(text, "cannot authenticate the request: ") {
