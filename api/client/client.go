@@ -310,6 +310,14 @@ const (
 	RetentionRetain Retention = "retain"
 )
 
+// Defines values for RevisionState.
+const (
+	RevisionStateActive     RevisionState = "active"
+	RevisionStateFailed     RevisionState = "failed"
+	RevisionStatePending    RevisionState = "pending"
+	RevisionStateSuperseded RevisionState = "superseded"
+)
+
 // Defines values for SiteDriver.
 const (
 	SiteDriverAnsible SiteDriver = "ansible"
@@ -417,8 +425,8 @@ const (
 
 // Defines values for WaitFor.
 const (
-	Applied WaitFor = "applied"
-	Ready   WaitFor = "ready"
+	WaitForApplied WaitFor = "applied"
+	WaitForReady   WaitFor = "ready"
 )
 
 // Defines values for WorkloadClusterCredentials.
@@ -589,7 +597,7 @@ type AuditEntry struct {
 	// Identity Name of the caller.
 	Identity *string `json:"identity,omitempty"`
 
-	// IdentityKind Authentication method of the caller: user, token, certificate, oidc; or anonymous. Absent if the caller is unknown.
+	// IdentityKind Authentication method of the caller: user, token, certificate, oidc, keystone; or anonymous. Absent if the caller is unknown.
 	IdentityKind *string `json:"identity_kind,omitempty"`
 	Method       *string `json:"method,omitempty"`
 
@@ -2160,7 +2168,7 @@ type Revision struct {
 	// Notes What the chart tells its users (NOTES.txt), rendered, with secrets masked; at most 16 KiB. Lists do not have it.
 	Notes *string `json:"notes,omitempty"`
 
-	// Number Revision number, starting at 1.
+	// Number Revision number, starting at 1. Numbers are missing of revisions that were undone, and of old ones that were deleted.
 	Number        int       `json:"number"`
 	OofParameters *[]Values `json:"oof_parameters,omitempty"`
 
@@ -2178,9 +2186,15 @@ type Revision struct {
 
 	// Set Values of a chart by path, each parsed as the right side of Helm's `--set`. They override the parameters.
 	// In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
-	Set                    *Set    `json:"set,omitempty"`
-	VnfInstanceDescription *string `json:"vnf_instance_description,omitempty"`
+	Set *Set `json:"set,omitempty"`
+
+	// State `superseded`: the revision was active before. `pending`: the running operation applies it. `failed`: its operation failed, and its results were kept.
+	State                  RevisionState `json:"state"`
+	VnfInstanceDescription *string       `json:"vnf_instance_description,omitempty"`
 }
+
+// RevisionState `superseded`: the revision was active before. `pending`: the running operation applies it. `failed`: its operation failed, and its results were kept.
+type RevisionState string
 
 // Rollback defines model for Rollback.
 type Rollback struct {
@@ -3340,6 +3354,12 @@ type IdempotencyKeyParam = IdempotencyKey
 // LabelParam defines model for LabelParam.
 type LabelParam = []string
 
+// LcmOccurrenceIDParam defines model for LcmOccurrenceIDParam.
+type LcmOccurrenceIDParam = string
+
+// LcmVnfIDParam defines model for LcmVnfIDParam.
+type LcmVnfIDParam = string
+
 // LimitParam defines model for LimitParam.
 type LimitParam = int
 
@@ -3351,6 +3371,15 @@ type NamespaceParam = Namespace
 
 // NotificationIDParam defines model for NotificationIDParam.
 type NotificationIDParam = ID
+
+// NotifyAlarmIDParam defines model for NotifyAlarmIDParam.
+type NotifyAlarmIDParam = string
+
+// NotifySubscriptionIDParam defines model for NotifySubscriptionIDParam.
+type NotifySubscriptionIDParam = string
+
+// NotifyVersionParam defines model for NotifyVersionParam.
+type NotifyVersionParam = string
 
 // OnapConfigParam defines model for OnapConfigParam.
 type OnapConfigParam = string
