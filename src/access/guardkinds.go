@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -33,8 +34,47 @@ func NewSiteOperations(guarded *Guarded, keeper KindOperations) SubjectOperation
 	return SubjectOperations{guarded.guard, keeper, nf.ReadRegion, nf.WriteRegion, func(s nf.Scope) nf.Scope { return siteScope(s.Region) }}
 }
 
-func (s SubjectOperations) scopeOf(op nf.Operation) nf.Scope {
-	return s.scope(nf.Scope{Project: nf.ProjectOf(op.Project), Region: op.Region})
+// scopesOf returns where permissions on an operation are required; all of them are.
+func (s SubjectOperations) scopesOf(op nf.Operation) []nf.Scope {
+	out := op.Scopes()
+	for i := range out {
+		out[i] = s.scope(out[i])
+	}
+	return out
+}
+
+// seeAll returns hidden if the identity lacks the read permission in one of the scopes.
+func (g *guard) seeAll(ctx context.Context, p nf.Permission, all []nf.Scope, hidden error) error {
+	for _, s := range all {
+		if err := g.see(ctx, p, s, hidden); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayAll is may for several scopes.
+func (g *guard) mayAll(ctx context.Context, p nf.Permission, all []nf.Scope, subjects ...string) error {
+	for _, s := range all {
+		if err := g.may(ctx, p, s, subjects...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within yields the items whose scopes are all visible.
+func within[T any](items iter.Seq2[T, error], scopes func(T) []nf.Scope, visible func(nf.Scope) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for item, err := range items {
+			if err == nil && visible != nil && slices.ContainsFunc(scopes(item), func(s nf.Scope) bool { return !visible(s) }) {
+				continue
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
 }
 
 // start makes a request in the name of the identity, and records the operation that it
@@ -72,7 +112,7 @@ func (s SubjectOperations) operation(ctx context.Context, of, id string) (nf.Ope
 	if err != nil {
 		return op, err
 	}
-	if err := s.guard.see(ctx, s.read, s.scopeOf(op), hidden); err != nil {
+	if err := s.guard.seeAll(ctx, s.read, s.scopesOf(op), hidden); err != nil {
 		return nf.Operation{}, err
 	}
 	return op, nil
@@ -87,7 +127,7 @@ func (s SubjectOperations) OperationsFrom(ctx context.Context, of string, from n
 	if visible != nil {
 		from.In = func(of nf.Scope) bool { return visible(s.scope(of)) }
 	}
-	return list[nf.Operation]{s.keeper.OperationsFrom(ctx, of, from), s.scopeOf, visible}.shown(s.guard.mentions().shownIn(ctx))
+	return list[nf.Operation]{items: within(s.keeper.OperationsFrom(ctx, of, from), s.scopesOf, visible)}.shown(s.guard.mentions().shownIn(ctx))
 }
 
 // Follow implements KindOperations. It checks the permission again on each update.
@@ -100,7 +140,7 @@ func (s SubjectOperations) Follow(ctx context.Context, of, id string, after int)
 		}
 		for u, err := range s.keeper.Follow(ctx, of, id, after) {
 			if err == nil {
-				err = s.guard.see(ctx, s.read, s.scopeOf(op), absent("operation", id))
+				err = s.guard.seeAll(ctx, s.read, s.scopesOf(op), absent("operation", id))
 			}
 			if err == nil {
 				err = s.filter(ctx, &u)
@@ -133,7 +173,7 @@ func (s SubjectOperations) Cancel(ctx context.Context, of, id string) (nf.Operat
 	if err != nil {
 		return op, err
 	}
-	if err := s.guard.may(ctx, s.write, s.scopeOf(op), op.Subject.ID); err != nil {
+	if err := s.guard.mayAll(ctx, s.write, s.scopesOf(op), op.Subject.ID); err != nil {
 		return nf.Operation{}, err
 	}
 	if op, err = s.keeper.Cancel(ctx, of, id); err != nil {

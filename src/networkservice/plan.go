@@ -99,24 +99,12 @@ func (p planner) terminations(ctx context.Context, members []nf.ServiceMember) (
 
 // checks returns the options of previews.
 func (p planner) checks() nf.Options {
-	return nf.Options{Secrets: true, Check: p.opts.Check, MayAttach: p.opts.MayAttach, MayUse: p.opts.MayUse, MayRegister: p.opts.MayRegister}
+	return nf.Options{Secrets: p.opts.Secrets, Check: p.opts.Check, MayAttach: p.opts.MayAttach, MayUse: p.opts.MayUse, MayRegister: p.opts.MayRegister}
 }
 
 // about returns an error that names the member, and its field in violations.
 func (p planner) about(field string, m nf.ServiceMember, err error) error {
-	out := &nf.Error{Kind: nf.KindOf(err), Op: string(p.verb), Subject: subjectOf(p.service.ID).Noun(), Reason: nf.ReasonOf(err), Operation: nf.OperationOf(err), RetryAfter: nf.RetryAfterOf(err)}
-	violations := slices.Clone(nf.ViolationsOf(err))
-	for i, v := range violations {
-		if v.Field != "" && v.File == "" && v.Object == (nf.Ref{}) {
-			violations[i].Field = field + "." + v.Field
-		}
-		violations[i] = violations[i].Saying(nf.Textf("member %s: %s", m.Name, v.Said()))
-	}
-	out.Err = nf.Errorf("member %s: %w", m.Name, err)
-	if len(violations) > 0 {
-		out.Err = violations
-	}
-	return out
+	return p.service.MemberError(p.verb, field, m, err)
 }
 
 // moved returns a violation for each field of a member that cannot change.

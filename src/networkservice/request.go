@@ -15,6 +15,7 @@ import (
 // are known in advance.
 func (s *Services) Create(ctx context.Context, req nf.ServiceRequest) (nf.Operation, error) {
 	return s.accept(ctx, req.Service.ID, req.Key, func() (operation.Request, error) {
+		req.Secrets = true // as the creation of the instances
 		in, _, err := s.planned(ctx, req)
 		if err != nil {
 			return operation.Request{}, err
@@ -62,11 +63,12 @@ func (s *Services) planned(ctx context.Context, req nf.ServiceRequest) (nf.Netwo
 // service or of a member runs.
 func (s *Services) Change(ctx context.Context, id string, req nf.ServiceChangeRequest) (nf.Operation, error) {
 	return s.accept(ctx, id, req.Key, func() (operation.Request, error) {
+		req.Secrets = true // as the change of the instances
 		before, after, _, err := s.changed(ctx, id, req)
 		if err != nil {
 			return operation.Request{}, err
 		}
-		op := s.operation(before, nf.ServiceChange, req.Options)
+		op := s.operation(after, nf.ServiceChange, req.Options)
 		return s.taking(op, before, func(there *nf.NetworkService) {
 			there.Description, there.Labels, there.Content, there.Former, there.Surplus = after.Description, after.Labels, after.Content, after.Former, after.Surplus
 			there.State, there.Failure = nf.ServiceChanging, nf.Text{}
@@ -187,7 +189,7 @@ func (s *Services) taking(op nf.Operation, before nf.NetworkService, edit func(*
 // operation returns a new operation of a service.
 func (s *Services) operation(in nf.NetworkService, verb nf.Verb, opts nf.Options) nf.Operation {
 	op := s.acceptor.New(subjectOf(in.ID), opts.Timeout)
-	op.Project, op.Verb, op.OnFailure, op.Trace = in.Project, verb, opts.OnFailure, opts.Trace
+	op.Project, op.Verb, op.OnFailure, op.Trace, op.Service.Regions = in.Project, verb, opts.OnFailure, opts.Trace, in.Regions()
 	if op.OnFailure == "" {
 		op.OnFailure = nf.Undo
 	}

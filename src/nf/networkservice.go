@@ -223,3 +223,59 @@ func (s NetworkService) Violations() Violations {
 	v = append(v, CheckLabels("labels", s.Labels)...)
 	return append(v, s.Content.Violations(s.ID)...)
 }
+
+// Regions returns the regions of the members that may exist, sorted.
+func (s NetworkService) Regions() []string {
+	var out []string
+	for _, m := range s.All() {
+		if m.Region != "" {
+			out = append(out, m.Region)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Scope returns the project of the service, without a region.
+func (s NetworkService) Scope() Scope { return Scope{Project: ProjectOf(s.Project)} }
+
+// Scopes returns where permissions on the service are required: in its project, in the
+// region of each member.
+func (s NetworkService) Scopes() []Scope { return serviceScopes(s.Scope(), s.Regions()) }
+
+// Scopes returns where permissions on the operation are required.
+func (o Operation) Scopes() []Scope {
+	return serviceScopes(Scope{Project: ProjectOf(o.Project), Region: o.Region}, o.Service.Regions)
+}
+
+func serviceScopes(of Scope, regions []string) []Scope {
+	out := []Scope{of}
+	for _, region := range regions {
+		out = append(out, Scope{Project: of.Project, Region: region})
+	}
+	return out
+}
+
+// Summary returns the summary of the service.
+func (s NetworkService) Summary() Summary {
+	return Summary{Scope: s.Scope(), Attributes: append(labels(s.Labels),
+		Attribute{AttributeState, string(s.State)}, Attribute{AttributeProject, ProjectOf(s.Project)})}
+}
+
+// MemberError returns an error that names the member of a request's service, and its
+// field in violations. The field is that of the member in the request.
+func (s NetworkService) MemberError(verb Verb, field string, m ServiceMember, err error) error {
+	out := &Error{Kind: KindOf(err), Op: string(verb), Subject: Subject{Kind: ServiceSubject, ID: s.ID}.Noun(), Reason: ReasonOf(err), Operation: OperationOf(err), RetryAfter: RetryAfterOf(err)}
+	violations := slices.Clone(ViolationsOf(err))
+	for i, v := range violations {
+		if v.Field != "" && v.File == "" && v.Object == (Ref{}) {
+			violations[i].Field = field + "." + v.Field
+		}
+		violations[i] = violations[i].Saying(Textf("member %s: %s", m.Name, v.Said()))
+	}
+	out.Err = Errorf("member %s: %w", m.Name, err)
+	if len(violations) > 0 {
+		out.Err = violations
+	}
+	return out
+}

@@ -47,6 +47,7 @@ type Operation struct {
 	Network  SharedTask   `json:"network,omitzero"`
 	Volume   SharedTask   `json:"volume,omitzero"`
 	VNF      VNFTask      `json:"vnf,omitzero"`
+	Service  ServiceTask  `json:"service,omitzero"`
 }
 
 // InstanceTask is what an operation on a VNF instance has to do.
@@ -80,6 +81,11 @@ type SharedTask struct {
 	Used   bool            `json:"used,omitempty"`   // of remove: the resource is in use again, and remains
 
 	Restart []string `json:"restart,omitempty"` // of change: the instances whose workloads are restarted
+}
+
+// ServiceTask is what an operation on a network service has to do.
+type ServiceTask struct {
+	Regions []string `json:"regions,omitempty"` // of all members that it may change, sorted
 }
 
 // Wait is a condition that an operation waits for before it can continue.

@@ -14,6 +14,9 @@ func InstancePath(id string) string { return "/v1/vnf_instances/" + id }
 // NetworkPath returns the path of a network.
 func NetworkPath(id string) string { return "/v1/networks/" + id }
 
+// ServicePath returns the path of a network service.
+func ServicePath(id string) string { return "/v1/services/" + id }
+
 // VolumePath returns the path of a volume.
 func VolumePath(id string) string { return "/v1/volumes/" + id }
 

@@ -11,7 +11,7 @@ import (
 type SubjectOperation struct {
 	ID              string            `json:"operation_id"`
 	Subject         Subject           `json:"subject"`
-	Region          string            `json:"cloud_region_id"`
+	Region          string            `json:"cloud_region_id,omitempty"` // empty: of all regions
 	Project         string            `json:"project"`
 	Verb            nf.Verb           `json:"verb"`
 	State           nf.OperationState `json:"state"`
@@ -66,6 +66,9 @@ func SubjectOperationOf(op nf.Operation) any {
 	}
 	if op.Subject.Kind == nf.VolumeSubject {
 		return VolumeOperation{SubjectOperation: out, Volume: op.Subject.ID}
+	}
+	if op.Subject.Kind == nf.ServiceSubject {
+		return ServiceOperation{SubjectOperation: out, Service: op.Subject.ID}
 	}
 	return SiteOperation{SubjectOperation: out, Site: op.Subject.ID, Instances: op.Site.Instances, KeepHosts: op.Site.KeepHosts}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/istio"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
+	"github.com/multicloud-k8s/k8splugin/src/networkservice"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
@@ -57,6 +58,7 @@ type service struct {
 	sites     *site.Sites
 	sol003    *sol003.Manager
 	vnfs      vnfParts
+	services  *networkservice.Services
 	networks  *shared.Resources
 	sdc       sdcParts
 	volumes   *shared.Resources
@@ -111,9 +113,12 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
 		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Workloads: s.workloads, Regions: s.regions(), Flavors: flavorLabels, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
-		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare}, Directory: cfg.AAI.directory(s),
+		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare}, Directory: cfg.AAI.directory(s), Owners: owners{s},
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err = s.serviceKeeper(cfg, db); err != nil {
 		return nil, err
 	}
 	if s.inventory, err = cfg.inventoryKeeper(s, db, obs); err != nil {
@@ -234,6 +239,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Sites: access.NewSites(guarded, s.sites), SiteOperations: access.NewSiteOperations(guarded, s.sites.Operations()),
 		Networks: networks, NetworkOperations: access.NewSharedOperations(networks, s.networks.Operations()),
 		Volumes: volumes, VolumeOperations: access.NewSharedOperations(volumes, s.volumes.Operations()), VolumeStatus: s.binder.Status,
+		Services: access.NewServices(guarded, s.services), ServiceOperations: access.NewServiceOperations(guarded, s.services.Operations()),
 		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Parents: access.NewParents(guarded, s.workloads), Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),

@@ -139,9 +139,12 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 	volume := w.want(http.StatusCreated, w.as(admin, "POST", "/v1/volumes", map[string]any{
 		"name": "of-" + project + "-" + region, "cloud_region_id": region, "project": project, "size": "1Gi", "retention": "delete", "source": map[string]any{"nfs": map[string]string{"server": "10.0.0.1", "path": "/" + project}},
 	})).text(w.t, "volume_id")
+	service := w.want(http.StatusCreated, w.as(admin, "POST", "/v1/services", map[string]any{
+		"service_id": "of-" + project + "-" + region, "project": project, "members": []any{map[string]any{"name": "one", "cloud_region_id": region, "csar_id": "pkg-" + project, "namespace": clustertest.Namespace(w.t)}},
+	})).text(w.t, "service_id")
 	vnf, occurrence := w.vnfOf(project, region)
 	vars := map[string]string{
-		"vnf_instance_id": vnf, "occurrence_id": occurrence, "project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
+		"service_id": service, "vnf_instance_id": vnf, "occurrence_id": occurrence, "project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
 		"vim_id": nf.Region{ID: region}.VIMID(), "number": "1", "amendment": "more", "artifact_path": "cm.yaml", "notification_id": w.die(id, w.subscribed(id), 1), "site_id": region + "-site", "site_operation": siteOperation,
 	}
 	maps.Copy(vars, w.vnfNames(project, region))

@@ -68,7 +68,7 @@ func (r routeRule) may(who string, s nf.Scope) bool {
 
 // variable matches a name that an object is asked for by. Names of what is part
 // of an object, such as the number of a revision, are not hidden by themselves.
-var variable = regexp.MustCompile(`{(alarm_id|vnf_instance_id|occurrence_id|subscription_id|subscription_v1|subscription_fm|vim_id|cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
+var variable = regexp.MustCompile(`{(alarm_id|vnf_instance_id|occurrence_id|subscription_id|subscription_v1|subscription_fm|vim_id|cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|service_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
 
 // hidden returns the names in a request of the objects that an identity may not see.
 func (r routeRule) hidden(who, path string, s nf.Scope) []string {
@@ -136,6 +136,7 @@ func routeAccess() map[string][]routeRule {
 	const volumeBody = `{"name": "more-{cloud_region_id}", "cloud_region_id": "{cloud_region_id}", "project": "{project}", "size": "1Gi", "retention": "delete", "source": {"nfs": {"server": "10.0.0.1", "path": "/more"}}}`
 	const machineBody = `{"workloads": ["VirtualMachine/none"]}`
 	const networkBody = `{"name": "more", "cloud_region_id": "{cloud_region_id}", "project": "{project}", "driver": "multus", "spec": {"existing": {"namespace": "default", "name": "uplink"}}}`
+	const serviceBody = `{"service_id": "more", "project": "{project}", "members": [{"name": "one", "cloud_region_id": "{cloud_region_id}", "csar_id": "{csar_id}"}]}`
 	letter := instance(nf.ChangeInstance, "")
 	out := map[string][]routeRule{
 		"POST /v1/cloud_regions":                               {made(accesstest.Region, nf.WriteRegion, `{"cloud_region_id": "{cloud_region_id}", "kubeconfig": "e30="}`)},
@@ -215,6 +216,13 @@ func routeAccess() map[string][]routeRule {
 		"GET /v1/networks/{network_id}":                        {network("", "")},
 		"PATCH /v1/networks/{network_id}":                      {network(nf.WriteNetwork, `{"description": "changed"}`)},
 		"DELETE /v1/networks/{network_id}":                     {network(nf.WriteNetwork, "")},
+
+		"POST /v1/services":                   {made(accesstest.New, nf.CreateInstance, serviceBody), with(made(accesstest.New, nf.ReadInstance, serviceBody), "?dry_run=true")},
+		"GET /v1/services":                    {list},
+		"GET /v1/services/{service_id}":       {instance("", "")},
+		"PATCH /v1/services/{service_id}":     {instance(nf.ChangeInstance, `{"description": "changed"}`), with(instance("", `{"description": "changed"}`), "?dry_run=true")},
+		"DELETE /v1/services/{service_id}":    {instance(nf.RemoveInstance, ""), with(instance("", ""), "?dry_run=true")},
+		"POST /v1/services/{service_id}/undo": {instance(nf.ChangeInstance, "")},
 
 		"POST /v1/sites":                                            {made(accesstest.Region, nf.WriteRegion, siteBody)},
 		"GET /v1/sites":                                             {list},

@@ -1,5 +1,5 @@
 // Package native implements the native API: /v1/cloud_regions, /v1/packages,
-// /v1/vnf_instances, /v1/operations, /v1/sites, /v1/networks and /v1/volumes, the nested paths of the 2018
+// /v1/vnf_instances, /v1/operations, /v1/sites, /v1/networks, /v1/volumes and /v1/services, the nested paths of the 2018
 // URL layout, dead letters, and the administration of the service.
 //
 // It converts requests to calls of the interfaces that it declares, and their
@@ -59,6 +59,8 @@ type Config struct {
 	NetworkOperations KindOperations // default: no networks
 	Volumes           Shared         // default: no volumes
 	VolumeOperations  KindOperations // default: no volumes
+	Services          Services       // default: no network services
+	ServiceOperations KindOperations // default: no network services
 	VolumeStatus      VolumeStatus   // of a volume that the caller may read; required with Volumes
 
 	Version   string                     // of the service, for clients; default: none
@@ -85,6 +87,7 @@ type API struct {
 	sites       sites
 	networks    shared
 	volumes     shared
+	services    services
 	audit       auditLog
 	storeAdmin  storeAdmin
 	about       about
@@ -131,12 +134,13 @@ func New(cfg Config) (*API, error) {
 		revisions:   revisions{instances: cfg.Instances, history: cfg.History, run: run},
 		dayTwo:      dayTwo{engine: cfg.Configurer, run: run},
 		nested:      nested{is},
-		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations, nf.VolumeSubject: cfg.VolumeOperations}}, repairs: cfg.Repairs, run: run},
+		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations, nf.VolumeSubject: cfg.VolumeOperations, nf.ServiceSubject: cfg.ServiceOperations}}, repairs: cfg.Repairs, run: run},
 		deadLetters: deadLetters{cfg.DeadLetters},
 		inventory:   inventory{cfg.Inventory},
 		sites:       sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
 		networks:    shared{form: networkForm(), store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
 		volumes:     shared{form: volumeForm(cfg.VolumeStatus), store: cfg.Volumes, operations: cfg.VolumeOperations, waiter: wait, trace: cfg.Trace},
+		services:    services{store: cfg.Services, operations: cfg.ServiceOperations, waiter: wait, trace: cfg.Trace},
 		audit:       auditLog{cfg.Audit},
 		storeAdmin:  storeAdmin{store: cfg.StoreAdmin, logger: cfg.Logger},
 		about:       about{cfg.Version},
@@ -151,7 +155,7 @@ func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
 	// Order matters: the nested paths match those of revisions, amendments and A&AI.
 	for _, part := range []interface{ routes(on route) }{
-		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.inventory, a.nested, a.operations, a.deadLetters, a.sites, a.networks.of("network"), a.volumes.of("volume"), a.audit, a.storeAdmin, a.about,
+		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.inventory, a.nested, a.operations, a.deadLetters, a.sites, a.networks.of("network"), a.volumes.of("volume"), a.services, a.audit, a.storeAdmin, a.about,
 	} {
 		part.routes(on)
 	}
