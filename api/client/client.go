@@ -120,6 +120,13 @@ const (
 	ListingStateWaiting  ListingState = "waiting"
 )
 
+// Defines values for MemberPreviewVerb.
+const (
+	MemberPreviewVerbInstantiate MemberPreviewVerb = "instantiate"
+	MemberPreviewVerbTerminate   MemberPreviewVerb = "terminate"
+	MemberPreviewVerbUpgrade     MemberPreviewVerb = "upgrade"
+)
+
 // Defines values for NetworkCreateDriver.
 const (
 	NetworkCreateDriverMultus NetworkCreateDriver = "multus"
@@ -318,6 +325,23 @@ const (
 	RevisionStateSuperseded RevisionState = "superseded"
 )
 
+// Defines values for ServiceOperationVerb.
+const (
+	ServiceOperationVerbChange    ServiceOperationVerb = "change"
+	ServiceOperationVerbCreate    ServiceOperationVerb = "create"
+	ServiceOperationVerbTerminate ServiceOperationVerb = "terminate"
+	ServiceOperationVerbUndo      ServiceOperationVerb = "undo"
+)
+
+// Defines values for ServiceState.
+const (
+	ServiceStateChanging    ServiceState = "changing"
+	ServiceStateCreating    ServiceState = "creating"
+	ServiceStateFailed      ServiceState = "failed"
+	ServiceStateReady       ServiceState = "ready"
+	ServiceStateTerminating ServiceState = "terminating"
+)
+
 // Defines values for SiteDriver.
 const (
 	SiteDriverAnsible SiteDriver = "ansible"
@@ -362,6 +386,7 @@ const (
 // Defines values for SubjectKind.
 const (
 	SubjectKindNetwork     SubjectKind = "network"
+	SubjectKindService     SubjectKind = "service"
 	SubjectKindSite        SubjectKind = "site"
 	SubjectKindVnfInstance SubjectKind = "vnf_instance"
 	SubjectKindVolume      SubjectKind = "volume"
@@ -425,8 +450,8 @@ const (
 
 // Defines values for WaitFor.
 const (
-	WaitForApplied WaitFor = "applied"
-	WaitForReady   WaitFor = "ready"
+	Applied WaitFor = "applied"
+	Ready   WaitFor = "ready"
 )
 
 // Defines values for WorkloadClusterCredentials.
@@ -537,7 +562,7 @@ type AmendmentPut struct {
 	Wait *WaitFor `json:"wait,omitempty"`
 }
 
-// AnyOperation Operation of a VNF instance, of a site, of a network or of a volume.
+// AnyOperation Operation of a VNF instance, of a site, of a network, of a volume or of a network service.
 type AnyOperation struct {
 	union json.RawMessage
 }
@@ -1196,6 +1221,26 @@ type Manifest struct {
 	// Stage Stage in which the object is applied; absent for a hook.
 	Stage *string `json:"stage,omitempty"`
 }
+
+// MemberGroup Groups start in ascending order.
+type MemberGroup = int
+
+// MemberName Unique in its network service.
+type MemberName = string
+
+// MemberPreview defines model for MemberPreview.
+type MemberPreview struct {
+	Changes       []Change `json:"changes"`
+	CloudRegionID ID       `json:"cloud_region_id"`
+
+	// Name Unique in its network service.
+	Name     MemberName        `json:"name"`
+	Verb     MemberPreviewVerb `json:"verb"`
+	Warnings []string          `json:"warnings"`
+}
+
+// MemberPreviewVerb defines model for MemberPreview.Verb.
+type MemberPreviewVerb string
 
 // Migrate defines model for Migrate.
 type Migrate struct {
@@ -2265,6 +2310,217 @@ type Scaling struct {
 
 	// Workload Object of the instance as `Kind/name`, such as Deployment/router. `Kind.group/name` or `Kind/namespace/name` if that is ambiguous.
 	Workload Workload `json:"workload"`
+}
+
+// Service Ordered group of VNF instances.
+type Service struct {
+	CreatedAt   time.Time `json:"created_at"`
+	Description *string   `json:"description,omitempty"`
+
+	// Labels Label names and values, as Kubernetes allows them.
+	Labels *Labels           `json:"labels,omitempty"`
+	Links  map[string]string `json:"links"`
+
+	// Members Members. Those of a network service that is not `ready` are all that may exist.
+	Members []ServiceMember `json:"members"`
+
+	// Message Why the state is `failed`, or why the last change was undone.
+	Message  *string          `json:"message,omitempty"`
+	Networks []ServiceNetwork `json:"networks"`
+
+	// OperationID Id of the last operation.
+	OperationID *string      `json:"operation_id,omitempty"`
+	Project     ID           `json:"project"`
+	ServiceID   ID           `json:"service_id"`
+	State       ServiceState `json:"state"`
+	UpdatedAt   time.Time    `json:"updated_at"`
+}
+
+// ServiceCreate defines model for ServiceCreate.
+type ServiceCreate struct {
+	Description *string `json:"description,omitempty"`
+
+	// Labels Label names and values, as Kubernetes allows them.
+	Labels   *Labels          `json:"labels,omitempty"`
+	Members  ServiceMembers   `json:"members"`
+	Networks *ServiceNetworks `json:"networks,omitempty"`
+
+	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
+	OnFailure *OnFailure `json:"on_failure,omitempty"`
+
+	// Project Project of the network service and of its members; `default` if omitted.
+	Project *ID `json:"project,omitempty"`
+
+	// ServiceID Unique. The id of a member's VNF instance is the id of the network service, a dot, and the member's name.
+	ServiceID string `json:"service_id"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+}
+
+// ServiceMember defines model for ServiceMember.
+type ServiceMember struct {
+	CloudRegionID ID `json:"cloud_region_id"`
+	CsarID        ID `json:"csar_id"`
+
+	// Group Groups start in ascending order.
+	Group MemberGroup `json:"group"`
+
+	// Link Path of the VNF instance.
+	Link string `json:"link"`
+
+	// Name Unique in its network service.
+	Name MemberName `json:"name"`
+
+	// Namespace Absent if the request has none.
+	Namespace *string `json:"namespace,omitempty"`
+	VnfID     ID      `json:"vnf_id"`
+}
+
+// ServiceMemberCreate Member of a network service. Except `name` and `group`, its fields are those of the request to create a VNF
+// instance. Its networks may name those of the service.
+type ServiceMemberCreate struct {
+	// Aai What ONAP's inventory A&AI is to have of the instance, if the service uses A&AI. `writer` says what writes the objects: this service (also if
+	// omitted), SO's adapter for CNFs, or nothing. The objects are in the tenant `tenant_id`, which is the region's `aai_tenant` if omitted, and are
+	// related to the generic-vnf and its vf-module. Other clients create those.
+	Aai *AAI `json:"aai,omitempty"`
+
+	// Claims Treatment of the PersistentVolumeClaims that StatefulSets of the instance have created, when it is terminated: they stay (`keep`, also if
+	// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
+	Claims        *ClaimPolicy `json:"claims,omitempty"`
+	CloudRegionID *ID          `json:"cloud_region_id,omitempty"`
+	CsarID        ID           `json:"csar_id"`
+
+	// Drift What the service does if other clients change or delete objects of the instance: nothing (`off`), show it (`warn`), or also
+	// apply the objects again (`correct`). `docs/drift.md` describes it.
+	Drift *DriftPolicy `json:"drift,omitempty"`
+
+	// Group Groups start in ascending order.
+	Group *MemberGroup `json:"group,omitempty"`
+
+	// Labels Label names and values, as Kubernetes allows them.
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Unique in its network service.
+	Name MemberName `json:"name"`
+
+	// Namespace Name of a Kubernetes namespace.
+	Namespace *Namespace `json:"namespace,omitempty"`
+
+	// Namespaces Namespaces that objects may be in, in addition to the instance's own. The project must be allowed to use each
+	// namespace that an object is in. The service creates missing namespaces.
+	Namespaces *Namespaces `json:"namespaces,omitempty"`
+
+	// NetworkParameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
+	NetworkParameters *Values `json:"network_parameters,omitempty"`
+
+	// Networks Networks that the workloads attach to, in addition to those of the package, or in place of them.
+	Networks *Attachments `json:"networks,omitempty"`
+
+	// OofParameters Placement decisions (OOF): values of variables. The key `compute_profiles` gives workloads compute profiles: its elements have `workload`, `container` (default: the first one) and `profile`, which is the name of a profile of the package, a flavor of the region (`k8s-…`) or a ComputeProfile. An unknown workload, container or profile is rejected with 400, and an unknown flavor with 422. The key `directives` can have the flavors of ONAP's OOF.
+	OofParameters *[]Values `json:"oof_parameters,omitempty"`
+
+	// Parameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
+	Parameters *Values `json:"parameters,omitempty"`
+
+	// Placement What an instance needs of its region. The service considers the regions that the caller sees, and chooses one in which the caller
+	// may create the instance. `placement` of the operation says why, and why not the others.
+	Placement *PlacementNeeds `json:"placement,omitempty"`
+
+	// Release Release name of a chart; the instance's name, or else its id, if omitted.
+	Release *Release `json:"release,omitempty"`
+
+	// Set Values of a chart by path, each parsed as the right side of Helm's `--set`. They override the parameters.
+	// In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
+	Set                    *Set  `json:"set,omitempty"`
+	VnfInstanceDescription *Text `json:"vnf_instance_description,omitempty"`
+	VnfInstanceName        *ID   `json:"vnf_instance_name,omitempty"`
+
+	// Volumes Volumes that the instance uses.
+	Volumes *VolumeUses `json:"volumes,omitempty"`
+
+	// WorkloadClusters Clusters of the instance that become cloud regions. In a request, the list replaces the one that the package declares.
+	WorkloadClusters *WorkloadClusters `json:"workload_clusters,omitempty"`
+}
+
+// ServiceMembers defines model for ServiceMembers.
+type ServiceMembers = []ServiceMemberCreate
+
+// ServiceNetwork Network that members share.
+type ServiceNetwork struct {
+	Driver string `json:"driver"`
+	Keep   *bool  `json:"keep,omitempty"`
+
+	// Name Unique in its region.
+	Name NetworkName `json:"name"`
+
+	// Spec What the driver creates. Its fields are those of the driver; docs/networks.md describes them.
+	Spec NetworkSpec `json:"spec"`
+}
+
+// ServiceNetworks defines model for ServiceNetworks.
+type ServiceNetworks = []ServiceNetwork
+
+// ServiceOperation defines model for ServiceOperation.
+type ServiceOperation struct {
+	AcceptedAt time.Time `json:"accepted_at"`
+
+	// Attempts Number of times that the operation was started; more than 1 if a process that ran it ended.
+	Attempts        *int  `json:"attempts,omitempty"`
+	CancelRequested *bool `json:"cancel_requested,omitempty"`
+
+	// CloudRegionID Always absent; the members have their own cloud regions.
+	CloudRegionID *string        `json:"cloud_region_id,omitempty"`
+	Deadline      time.Time      `json:"deadline"`
+	Failure       *Failure       `json:"failure,omitempty"`
+	FinishedAt    *time.Time     `json:"finished_at,omitempty"`
+	OperationID   ID             `json:"operation_id"`
+	Project       ID             `json:"project"`
+	ServiceID     ID             `json:"service_id"`
+	StartedAt     *time.Time     `json:"started_at,omitempty"`
+	State         OperationState `json:"state"`
+
+	// Steps Steps in the order in which they run; the last step is the current one.
+	Steps []Step `json:"steps"`
+
+	// Subject Object that an operation changes.
+	Subject  Subject              `json:"subject"`
+	Verb     ServiceOperationVerb `json:"verb"`
+	Warnings *[]string            `json:"warnings,omitempty"`
+}
+
+// ServiceOperationVerb defines model for ServiceOperation.Verb.
+type ServiceOperationVerb string
+
+// ServicePatch defines model for ServicePatch.
+type ServicePatch struct {
+	Description nullable.Nullable[string] `json:"description,omitempty"`
+
+	// Labels Labels to set; null removes a label.
+	Labels   nullable.Nullable[LabelsPatch] `json:"labels,omitempty"`
+	Members  *ServiceMembers                `json:"members,omitempty"`
+	Networks *ServiceNetworks               `json:"networks,omitempty"`
+
+	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
+	OnFailure *OnFailure `json:"on_failure,omitempty"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+}
+
+// ServicePreview defines model for ServicePreview.
+type ServicePreview struct {
+	// Members Members that the request would change.
+	Members []MemberPreview `json:"members"`
+}
+
+// ServiceState defines model for ServiceState.
+type ServiceState string
+
+// ServiceUndo defines model for ServiceUndo.
+type ServiceUndo struct {
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
 }
 
 // Set Values of a chart by path, each parsed as the right side of Helm's `--set`. They override the parameters.
@@ -3500,6 +3756,15 @@ type RateLimitedResponse = Problem
 // RequestTimeoutResponse Problem details (RFC 9457).
 type RequestTimeoutResponse = Problem
 
+// ServiceAcceptedResponse Ordered group of VNF instances.
+type ServiceAcceptedResponse = Service
+
+// ServicePreviewResponse defines model for ServicePreviewResponse.
+type ServicePreviewResponse = ServicePreview
+
+// ServiceResponse Ordered group of VNF instances.
+type ServiceResponse = Service
+
 // SiteAcceptedResponse defines model for SiteAcceptedResponse.
 type SiteAcceptedResponse = Site
 
@@ -3817,6 +4082,70 @@ type PutPackageParams struct {
 type GetPackageContentParams struct {
 	// IfNoneMatch ETag of the content that the client already has.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// ListServicesParams defines parameters for ListServices.
+type ListServicesParams struct {
+	State   *ServiceState `form:"state,omitempty" json:"state,omitempty"`
+	Project *ID           `form:"project,omitempty" json:"project,omitempty"`
+
+	// Label Label selector as in Kubernetes: comma-separated requirements such as `site=east`, `tier!=core`, `site in (east, west)`,
+	// `tier notin (core)`, `site` (the label exists) and `!site`. May be repeated; all requirements must match.
+	Label *LabelParam `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit Maximum number of items to return.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Marker from the `next` field of the previous page; the page starts after it.
+	Marker *MarkerParam `form:"marker,omitempty" json:"marker,omitempty"`
+}
+
+// CreateServiceParams defines parameters for CreateService.
+type CreateServiceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// TerminateServiceParams defines parameters for TerminateService.
+type TerminateServiceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// Timeout Time limit of the operation.
+	Timeout *DurationText `form:"timeout,omitempty" json:"timeout,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// UpdateServiceParams defines parameters for UpdateService.
+type UpdateServiceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// UndoServiceParams defines parameters for UndoService.
+type UndoServiceParams struct {
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
 }
 
 // ListSitesParams defines parameters for ListSites.
@@ -4231,6 +4560,18 @@ type PutPackageJSONRequestBody = PackageCreate
 // PutPackageMultipartRequestBody defines body for PutPackage for multipart/form-data ContentType.
 type PutPackageMultipartRequestBody PutPackageMultipartBody
 
+// CreateServiceJSONRequestBody defines body for CreateService for application/json ContentType.
+type CreateServiceJSONRequestBody = ServiceCreate
+
+// UpdateServiceJSONRequestBody defines body for UpdateService for application/json ContentType.
+type UpdateServiceJSONRequestBody = ServicePatch
+
+// UpdateServiceApplicationMergePatchPlusJSONRequestBody defines body for UpdateService for application/merge-patch+json ContentType.
+type UpdateServiceApplicationMergePatchPlusJSONRequestBody = ServicePatch
+
+// UndoServiceJSONRequestBody defines body for UndoService for application/json ContentType.
+type UndoServiceJSONRequestBody = ServiceUndo
+
 // CreateSiteJSONRequestBody defines body for CreateSite for application/json ContentType.
 type CreateSiteJSONRequestBody = SiteCreate
 
@@ -4382,6 +4723,32 @@ func (t *AnyOperation) FromVolumeOperation(v VolumeOperation) error {
 
 // MergeVolumeOperation performs a merge with any union data inside the AnyOperation, using the provided VolumeOperation
 func (t *AnyOperation) MergeVolumeOperation(v VolumeOperation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsServiceOperation returns the union data inside the AnyOperation as a ServiceOperation
+func (t AnyOperation) AsServiceOperation() (ServiceOperation, error) {
+	var body ServiceOperation
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromServiceOperation overwrites any union data inside the AnyOperation as the provided ServiceOperation
+func (t *AnyOperation) FromServiceOperation(v ServiceOperation) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeServiceOperation performs a merge with any union data inside the AnyOperation, using the provided ServiceOperation
+func (t *AnyOperation) MergeServiceOperation(v ServiceOperation) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -4782,6 +5149,32 @@ type ClientInterface interface {
 
 	// GetPackageContent request
 	GetPackageContent(ctx context.Context, csarID CsarIDParam, params *GetPackageContentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListServices request
+	ListServices(ctx context.Context, params *ListServicesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateServiceWithBody request with any body
+	CreateServiceWithBody(ctx context.Context, params *CreateServiceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateService(ctx context.Context, params *CreateServiceParams, body CreateServiceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TerminateService request
+	TerminateService(ctx context.Context, serviceID ID, params *TerminateServiceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetService request
+	GetService(ctx context.Context, serviceID ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateServiceWithBody request with any body
+	UpdateServiceWithBody(ctx context.Context, serviceID ID, params *UpdateServiceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateService(ctx context.Context, serviceID ID, params *UpdateServiceParams, body UpdateServiceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateServiceWithApplicationMergePatchPlusJSONBody(ctx context.Context, serviceID ID, params *UpdateServiceParams, body UpdateServiceApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UndoServiceWithBody request with any body
+	UndoServiceWithBody(ctx context.Context, serviceID ID, params *UndoServiceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UndoService(ctx context.Context, serviceID ID, params *UndoServiceParams, body UndoServiceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSites request
 	ListSites(ctx context.Context, params *ListSitesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5457,6 +5850,126 @@ func (c *Client) PutPackage(ctx context.Context, csarID CsarIDParam, params *Put
 
 func (c *Client) GetPackageContent(ctx context.Context, csarID CsarIDParam, params *GetPackageContentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetPackageContentRequest(c.Server, csarID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListServices(ctx context.Context, params *ListServicesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListServicesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateServiceWithBody(ctx context.Context, params *CreateServiceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateServiceRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateService(ctx context.Context, params *CreateServiceParams, body CreateServiceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateServiceRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) TerminateService(ctx context.Context, serviceID ID, params *TerminateServiceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTerminateServiceRequest(c.Server, serviceID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetService(ctx context.Context, serviceID ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetServiceRequest(c.Server, serviceID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateServiceWithBody(ctx context.Context, serviceID ID, params *UpdateServiceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateServiceRequestWithBody(c.Server, serviceID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateService(ctx context.Context, serviceID ID, params *UpdateServiceParams, body UpdateServiceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateServiceRequest(c.Server, serviceID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateServiceWithApplicationMergePatchPlusJSONBody(ctx context.Context, serviceID ID, params *UpdateServiceParams, body UpdateServiceApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateServiceRequestWithApplicationMergePatchPlusJSONBody(c.Server, serviceID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UndoServiceWithBody(ctx context.Context, serviceID ID, params *UndoServiceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoServiceRequestWithBody(c.Server, serviceID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UndoService(ctx context.Context, serviceID ID, params *UndoServiceParams, body UndoServiceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUndoServiceRequest(c.Server, serviceID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8371,6 +8884,518 @@ func NewGetPackageContentRequest(server string, csarID CsarIDParam, params *GetP
 			}
 
 			req.Header.Set("If-None-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListServicesRequest generates requests for ListServices
+func NewListServicesRequest(server string, params *ListServicesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/services")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "state", runtime.ParamLocationQuery, *params.State); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "project", runtime.ParamLocationQuery, *params.Project); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "label", runtime.ParamLocationQuery, *params.Label); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "limit", runtime.ParamLocationQuery, *params.Limit); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "marker", runtime.ParamLocationQuery, *params.Marker); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateServiceRequest calls the generic CreateService builder with application/json body
+func NewCreateServiceRequest(server string, params *CreateServiceParams, body CreateServiceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateServiceRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateServiceRequestWithBody generates requests for CreateService with any type of body
+func NewCreateServiceRequestWithBody(server string, params *CreateServiceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/services")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewTerminateServiceRequest generates requests for TerminateService
+func NewTerminateServiceRequest(server string, serviceID ID, params *TerminateServiceParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "service_id", runtime.ParamLocationPath, serviceID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/services/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Timeout != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "timeout", runtime.ParamLocationQuery, *params.Timeout); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetServiceRequest generates requests for GetService
+func NewGetServiceRequest(server string, serviceID ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "service_id", runtime.ParamLocationPath, serviceID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/services/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateServiceRequest calls the generic UpdateService builder with application/json body
+func NewUpdateServiceRequest(server string, serviceID ID, params *UpdateServiceParams, body UpdateServiceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateServiceRequestWithBody(server, serviceID, params, "application/json", bodyReader)
+}
+
+// NewUpdateServiceRequestWithApplicationMergePatchPlusJSONBody calls the generic UpdateService builder with application/merge-patch+json body
+func NewUpdateServiceRequestWithApplicationMergePatchPlusJSONBody(server string, serviceID ID, params *UpdateServiceParams, body UpdateServiceApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateServiceRequestWithBody(server, serviceID, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewUpdateServiceRequestWithBody generates requests for UpdateService with any type of body
+func NewUpdateServiceRequestWithBody(server string, serviceID ID, params *UpdateServiceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "service_id", runtime.ParamLocationPath, serviceID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/services/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("PATCH", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUndoServiceRequest calls the generic UndoService builder with application/json body
+func NewUndoServiceRequest(server string, serviceID ID, params *UndoServiceParams, body UndoServiceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUndoServiceRequestWithBody(server, serviceID, params, "application/json", bodyReader)
+}
+
+// NewUndoServiceRequestWithBody generates requests for UndoService with any type of body
+func NewUndoServiceRequestWithBody(server string, serviceID ID, params *UndoServiceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "service_id", runtime.ParamLocationPath, serviceID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/services/%s/undo", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
 		}
 
 	}
