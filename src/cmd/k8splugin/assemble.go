@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -37,7 +36,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/sol003"
-	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/index"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 	"github.com/multicloud-k8s/k8splugin/src/volume"
@@ -246,18 +244,6 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords(), s.workloads, s.vnfs.notifier}),
 		Inventory: s.listings(guarded, networks), Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Drifts: s.drift, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent, Version: version(),
 	})
-}
-
-// staging stores the content of requests until it is used.
-func staging(kv store.KV, limit int64) northbound.Staging {
-	blobs := store.NewBlobs(kv)
-	return func(ctx context.Context, content io.Reader) (northbound.Staged, error) {
-		staged, err := blobs.Stage(ctx, content, limit)
-		if err != nil {
-			return nil, err // not a nil *Staged, which would be a non-nil Staged
-		}
-		return staged, nil
-	}
 }
 
 // regions combines the catalog's regions with the connections to them. Removing
