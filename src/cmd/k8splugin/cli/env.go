@@ -79,6 +79,7 @@ func commands(s *session) []*cobra.Command {
 		inventoryCommand(s),
 		networkCommand(s),
 		volumeCommand(s),
+		serviceCommand(s),
 		siteCommand(s),
 		auditCommand(s),
 		keysCommand(s),

@@ -12,6 +12,7 @@ func getCommand(s *session) *cobra.Command {
 		either("operation", operationList(s), operationShow(s)),
 		either("network", networkList(s), networkKind().show(s)),
 		either("volume", volumeList(s), volumeKind().show(s)),
+		either("service", serviceList(s), serviceShow(s)),
 		either("site", siteList(s), siteShow(s)),
 	)
 	cmd.Aliases = nil

@@ -70,7 +70,7 @@ func operationList(s *session) *cobra.Command {
 		return err
 	}
 	completeFlag(cmd, "instance", s.ids(instances(), true))
-	completeFlag(cmd, "subject", fixed(string(nf.InstanceSubject), string(nf.SiteSubject)))
+	completeFlag(cmd, "subject", fixed(string(nf.InstanceSubject), string(nf.SiteSubject), string(nf.ServiceSubject)))
 	completeFlag(cmd, "state", fixed("queued", "running", "succeeded", "failed", "cancelled"))
 	return cmd
 }
