@@ -41,6 +41,7 @@ type target struct {
 	access            secretAccess // what templates see of Secrets
 	mayAttach         func(ctx context.Context, n nf.Network, create bool) error
 	placed            *nf.Placed // how the region was chosen; nil: it was given
+	strict            bool       // parameters that have no effect are errors
 	adopt             bool       // objects that exist without an owner are adopted
 	mayUse            func(context.Context, nf.Volume) error
 	mayRegister       func(ctx context.Context, region string) error
@@ -196,6 +197,7 @@ func (pr *preparer) render(ctx context.Context, p *prepared, c content, region n
 			Name: cmp.Or(p.target.spec.Release, p.target.name, p.target.id), Namespace: p.target.namespace, Revision: p.target.revision, Upgrade: p.target.revision > 1,
 		},
 		Region: p.view,
+		Strict: p.target.strict,
 	}
 	out, err := p.output(ctx, renderer, in)
 	if err != nil {

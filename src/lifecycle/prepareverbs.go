@@ -16,7 +16,7 @@ func (pr *preparer) newInstance(ctx context.Context, req *nf.InstantiateRequest,
 	if err != nil {
 		return nil, err
 	}
-	t.access, t.mayAttach, t.mayUse, t.mayRegister = access, req.MayAttach, req.MayUse, req.MayRegister
+	t.access, t.strict, t.mayAttach, t.mayUse, t.mayRegister = access, req.Strict, req.MayAttach, req.MayUse, req.MayRegister
 	return pr.prepare(ctx, t, nil)
 }
 
@@ -86,7 +86,7 @@ func (pr *preparer) upgrade(ctx context.Context, id string, req nf.UpgradeReques
 		return in, nil, err
 	}
 	t := targetOf(in, spec)
-	t.access, t.mayAttach, t.mayUse, t.mayRegister = access, req.MayAttach, req.MayUse, req.MayRegister
+	t.access, t.strict, t.mayAttach, t.mayUse, t.mayRegister = access, req.Strict, req.MayAttach, req.MayUse, req.MayRegister
 	p, err := pr.prepare(ctx, t, nil)
 	return in, p, err
 }

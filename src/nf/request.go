@@ -122,6 +122,7 @@ type Options struct {
 	NoWait        bool          // apply the objects, and wait only for CRDs and hooks; a failure after the last apply is kept
 	Confirm       string        // the value that an error with reason "confirmation-required" asked for
 	Check         string        // CheckServer: a dry run of all objects on the API server; empty: only where it is worth a request
+	Strict        bool          // parameters that have no effect are violations, not warnings
 	Secrets       bool          // of a preview: templates can look up existing Secrets, with masked values
 	Manifests     bool          // of a preview of a new instance: return the objects, too
 	Key           RequestKey    // makes the request idempotent

@@ -93,6 +93,8 @@ type Input struct {
 	Inputs   nf.Inputs
 	Release  Release
 	Region   Region // nil: an empty region with this service's own Kubernetes version
+	Strict   bool   // parameters that have no effect are violations, not warnings
+	Lint     bool   // values may be missing: a chart's functions required and fail warn, and its objects are then not read
 }
 
 // RegionID returns the id of the region that the package is rendered for, or ""

@@ -10,6 +10,7 @@ type InstanceCreate struct {
 
 	Placement *PlacementNeeds `json:"placement,omitempty"` // in place of the region
 	Adopt     bool            `json:"adopt,omitempty"`     // objects that exist without an owner become the instance's
+	Strict    bool            `json:"strict,omitempty"`    // parameters that have no effect are errors
 }
 
 // InstanceTarget says where a new instance is, and names it.
@@ -47,6 +48,7 @@ type InstancePatch struct {
 
 	Overrides map[string]*string `json:"set,omitempty"`
 	Labels    map[string]*string `json:"labels,omitempty"`
+	Strict    bool               `json:"strict,omitempty"` // parameters that have no effect are errors
 }
 
 // InstanceAdopt is a request to adopt a running release as an instance.

@@ -126,7 +126,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err != nil {
 		return nil, err
 	}
-	s.sdc.charts = kinds["helm"]
+	s.sdc.charts = kinds[chartKind]
 	if err := s.front(ctx, cfg, db, obs); err != nil {
 		return nil, errors.Join(err, s.audit.Close())
 	}

@@ -57,6 +57,9 @@ func siteDrivers(cfg Config, log *slog.Logger) (map[nf.SiteDriver]site.Runner, e
 	return drivers, nil
 }
 
+// chartKind is the kind of packages that are Helm charts.
+const chartKind = "helm"
+
 // renderers returns the supported kinds of packages. Each call returns new
 // renderers, which do not share limits with those of another call. Manifests do
 // not wait for charts, which may take 30 seconds. If roots is not nil, CSARs must be signed.
@@ -64,7 +67,7 @@ func renderers(roots *x509.CertPool) map[string]render.Renderer {
 	charts, manifests := helm.New(helm.Config{Gate: render.NewGate(render.GateConfig{})}), manifest.New(render.NewGate(render.GateConfig{}))
 	return map[string]render.Renderer{
 		"csar":     csar.New(csar.Config{Manifests: manifests, Charts: charts, Roots: roots}),
-		"helm":     charts,
+		chartKind:  charts,
 		"manifest": manifests,
 	}
 }

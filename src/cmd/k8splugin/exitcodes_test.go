@@ -39,6 +39,7 @@ func TestExitCodes(t *testing.T) {
 		"ExtraCompletion": {"an argument too many of a command of the library", []string{"completion", "bash", "x"}, 2},
 		"ExtraServe":      {"an argument too many", []string{"serve", "extra"}, 2},
 		"NoUser":          {"an argument too few", []string{"access", "hash"}, 2},
+		"NoVerbFlag":      {"an unknown command with flags", []string{"wait", "instance", "web", "--for", "ready"}, 2},
 		"NoFlag":          {"an unknown flag", []string{"instance", "list", "--nosuch"}, 2},
 		"BadCount":        {"a number that is none", []string{"instance", "list", "--limit", "x", "--server", away}, 2},
 		"BadValue":        {"a value that the command does not have", []string{"instance", "wait", "a", "--for", "x", "--server", away}, 2},

@@ -9,7 +9,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -21,9 +20,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/klog/v2"
 
-	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
-	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
@@ -78,13 +75,13 @@ func (p process) command() *cobra.Command {
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddCommand(serveCommand(p), demoCommand(p), accessCommand(p), importCommand(p))
 	commands := cli.Commands(cli.Env{
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		InIsTerminal: p.terminal(p.stdin), IsTerminal: p.terminal(p.stdout), ErrIsTerminal: p.terminal(p.stderr),
 		Getenv: p.getenv,
-		Lint:   lint, Render: template, Translate: translate, Version: version(),
+		Lint:   lint, Check: check, Render: template, Translate: translate, Version: version(),
 	})
 	// Package cli has the client's subcommands for keys, backups and audit; this package
 	// adds those that work on files and on the store itself.
@@ -103,9 +100,8 @@ func (p process) command() *cobra.Command {
 	return root
 }
 
-// lint checks a package as an upload to a server of this version does. It accepts
-// any size, because servers have different limits.
+// lint checks a package as an upload to a server of this version does.
 func lint(archive []byte) (string, []string, error) {
-	p, err := catalog.Lint(context.Background(), bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits().For(largestPackage), renderers(nil))
+	p, err := inspect(context.Background(), archive)
 	return p.Name, p.Warnings, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -14,6 +15,7 @@ import (
 // The names in a package that is rendered without a region and an instance.
 const (
 	exampleID     = "vnf-id"
+	exampleName   = "vnf-name"
 	exampleRegion = "cloud-region"
 	exampleOwner  = "cloud-owner"
 )
@@ -22,24 +24,18 @@ const (
 // charts see Helm's default capabilities, and their lookups find nothing. If secrets is
 // false, they are masked.
 func template(ctx context.Context, archive []byte, req nf.InstantiateRequest, secrets bool) (nf.Preview, error) {
-	limits := render.DefaultLimits().For(largestPackage)
-	pkg, err := catalog.Lint(ctx, bytes.NewReader(archive), int64(len(archive)), limits, renderers(nil))
+	pkg, err := inspect(ctx, archive)
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	in, err := inputOf(archive, req, limits)
+	in, err := inputOf(archive, req)
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	out, err := renderers(nil)[pkg.Kind].Render(ctx, in)
+	out, plan, err := rendered(ctx, pkg.Kind, in)
 	if err != nil {
-		return nf.Preview{}, fmt.Errorf("cannot render the package: %w", err)
+		return nf.Preview{}, err
 	}
-	plan, err := render.Order(out.Groups, req.Namespace)
-	if err != nil {
-		return nf.Preview{}, fmt.Errorf("cannot order the package: %w", err)
-	}
-	plan.Hooks = render.OrderHooks(out.Hooks)
 	content := render.Masked(nf.NewRedactor(append(out.Secrets, in.Inputs.Secrets(out.Sensitive)...)))
 	if secrets {
 		content = render.Whole
@@ -47,9 +43,53 @@ func template(ctx context.Context, archive []byte, req nf.InstantiateRequest, se
 	return nf.Preview{Warnings: out.Warnings, Manifests: plan.Manifests(content)}, nil
 }
 
+// check checks a package as an upload to a server of this version does, and renders it
+// if it is a chart or if there are inputs. It returns the warnings of both.
+func check(ctx context.Context, archive []byte, given nf.Inputs) ([]string, error) {
+	pkg, err := inspect(ctx, archive)
+	if err != nil || pkg.Kind != chartKind && len(given.Parameters) == 0 && len(given.Overrides) == 0 {
+		return pkg.Warnings, err
+	}
+	in, err := inputOf(archive, nf.InstantiateRequest{
+		Namespace: "default", Name: exampleName, Spec: nf.Spec{Release: exampleName, Inputs: given},
+	})
+	if err != nil {
+		return nil, err
+	}
+	in.Lint = true
+	out, _, err := rendered(ctx, pkg.Kind, in)
+	warnings := pkg.Warnings
+	for _, warning := range out.Warnings {
+		if !slices.Contains(warnings, warning) {
+			warnings = append(warnings, warning)
+		}
+	}
+	return warnings, err
+}
+
+// inspect checks a package as an upload does. It accepts any size, because servers have
+// different limits.
+func inspect(ctx context.Context, archive []byte) (nf.Package, error) {
+	return catalog.Lint(ctx, bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits().For(largestPackage), renderers(nil))
+}
+
+// rendered renders a package of a kind, and orders its objects.
+func rendered(ctx context.Context, kind string, in render.Input) (render.Output, render.Plan, error) {
+	out, err := renderers(nil)[kind].Render(ctx, in)
+	if err != nil {
+		return out, render.Plan{}, fmt.Errorf("cannot render the package: %w", err)
+	}
+	plan, err := render.Order(out.Groups, in.Release.Namespace)
+	if err != nil {
+		return out, plan, fmt.Errorf("cannot order the package: %w", err)
+	}
+	plan.Hooks = render.OrderHooks(out.Hooks)
+	return out, plan, nil
+}
+
 // inputOf returns the input of a package's renderer.
-func inputOf(archive []byte, req nf.InstantiateRequest, limits render.Limits) (render.Input, error) {
-	files, _, err := render.Open(bytes.NewReader(archive), int64(len(archive)), limits)
+func inputOf(archive []byte, req nf.InstantiateRequest) (render.Input, error) {
+	files, _, err := render.Open(bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits().For(largestPackage))
 	if err != nil {
 		return render.Input{}, fmt.Errorf("cannot open the archive: %w", err)
 	}

@@ -69,6 +69,7 @@ func (is instances) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	opts.Strict = body.Strict
 	req, err := instantiateRequest(body, opts)
 	if err != nil {
 		return err
@@ -99,6 +100,7 @@ func (is instances) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	opts.Strict = change["strict"] == true
 	req, err := upgradeRequest(change, opts)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func functions(m *meter, l *lookup) template.FuncMap {
 	maps.Copy(known, encoders())
 	maps.Copy(known, decoders())
 	maps.Copy(known, template.FuncMap{
-		"lookup": l.object, "fail": fail, "required": required,
+		"lookup": l.object, "fail": l.failWith, "required": l.required,
 		"getHostByName": func(string) string { return "" },
 	})
 	costs := costs()
@@ -86,14 +86,24 @@ func (m *meter) guarded(name string, call func([]reflect.Value) []reflect.Value,
 	return call(args)
 }
 
-// fail and required are functions of Helm's engine.
-func fail(message string) (string, error) { return "", errors.New(message) }
+// failWith and required are the functions fail and required of Helm's engine.
+func (l *lookup) failWith(message string) (string, error) { return "", l.refuse(message) }
 
-func required(message string, value any) (any, error) {
+func (l *lookup) required(message string, value any) (any, error) {
 	if value == nil || value == "" {
-		return value, errors.New(message)
+		return "", l.refuse(message)
 	}
 	return value, nil
+}
+
+// refuse returns the error of a template that does not accept its values. When the chart
+// is linted, it is recorded instead.
+func (l *lookup) refuse(message string) error {
+	if !l.lint {
+		return errors.New(message)
+	}
+	l.refused = append(l.refused, message)
+	return nil
 }
 
 // builtins are functions of text/template.

@@ -114,10 +114,16 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	secrets := secretNames(s.chart)
 	names, defaults := secrets.In(in.Inputs), defaultTexts(s.chart, secrets)
 	r.hide(append(in.Inputs.Secrets(names), defaults...))
-	l := &lookup{meter: m, region: in.Region, turn: turn, chart: s.chart}
+	l := &lookup{meter: m, region: in.Region, turn: turn, chart: s.chart, lint: in.Lint}
 	printed, err := rendered(s, in, caps, l, r)
 	if err != nil {
 		return render.Output{}, err
+	}
+	if len(l.refused) > 0 {
+		for _, message := range l.refused {
+			r.warn("the objects are not checked without other values: %s", message)
+		}
+		return render.Output{Warnings: r.warnings}, nil
 	}
 	p, declared := sorted(m, s.chart, printed, r), profiles(s.chart, r)
 	if m.charge(0) != nil {
@@ -144,6 +150,7 @@ func rendered(s source, in render.Input, caps *common.Capabilities, l *lookup, r
 		return nil, err
 	}
 	user := userValues(in.Inputs, r)
+	checkUnknown(s.chart, user, in.Strict, r)
 	if !r.ok() {
 		return nil, r.err("render")
 	}

@@ -69,6 +69,8 @@ type lookup struct {
 	read    bool     // whether the templates have read an object of the region
 	secrets []string // the values that the templates have read from Secrets
 	err     error    // the first error of the region
+	lint    bool     // as in render.Input
+	refused []string // messages of the functions required and fail; with lint only
 }
 
 func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]any, error) {

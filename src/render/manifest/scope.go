@@ -94,15 +94,30 @@ func newScope(p *parsedPackage, in render.Input, r *report) *scope {
 			delete(inputs.Parameters, name)
 		}
 	}
-	s.warnings = p.unknown(inputs.Parameters)
+	if unknown := p.unknown(inputs.Parameters); in.Strict {
+		r.found = append(r.found, unknown[:min(len(unknown), maxFound)]...)
+	} else {
+		s.warnings = unknown.warnings()
+	}
 	for _, v := range p.meta.variables {
 		s.checkDeclared(v, p.uses[v.Name], r)
 	}
 	return s
 }
 
-// unknown returns warnings about parameters that have no effect.
-func (p *parsedPackage) unknown(parameters map[string]any) []string {
+// noEffect are the violations about parameters that have no effect.
+type noEffect []nf.Violation
+
+// warnings returns the violations as warnings.
+func (n noEffect) warnings() (out []string) {
+	for _, v := range n {
+		out = append(out, v.String())
+	}
+	return capped(out, "parameters that change nothing")
+}
+
+// unknown finds parameters that have no effect.
+func (p *parsedPackage) unknown(given map[string]any) (out noEffect) {
 	message := "the package uses no such variable"
 	known := slices.Sorted(maps.Keys(p.uses))
 	if declared := p.declared(); declared != nil {
@@ -110,18 +125,17 @@ func (p *parsedPackage) unknown(parameters map[string]any) []string {
 		known = slices.Sorted(maps.Keys(declared))
 	}
 	known = slices.DeleteFunc(known, func(name string) bool { return slices.Contains(builtins, name) })
-	var warnings []string
-	for _, name := range slices.Sorted(maps.Keys(parameters)) {
-		if _, is := slices.BinarySearch(known, name); is || parameters[name] == nil {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, is := slices.BinarySearch(known, name); is || given[name] == nil {
 			continue
 		}
 		guess := ""
-		if len(warnings) < maxShown {
+		if len(out) < maxShown {
 			guess = nearest(name, known)
 		}
-		warnings = append(warnings, "parameters."+nf.Clip(name, maxQuote)+": "+message+suggestionText(guess))
+		out = append(out, nf.Violation{Field: parameters + "." + nf.Clip(name, maxQuote), Message: message + suggestionText(guess)})
 	}
-	return capped(warnings, "parameters that change nothing")
+	return out
 }
 
 // addValues adds the values of a source, except for names that have a value already.

@@ -112,6 +112,20 @@ func TestUnused(t *testing.T) {
 			if diff := cmp.Diff(append(tc.check, tc.render...), out.Warnings); diff != "" || err != nil {
 				t.Errorf("%s: the rendering: %v (-want +got):\n%s", tc.reason, err, diff)
 			}
+			var want, got []string // with Strict
+			for _, warning := range tc.render {
+				if strings.HasPrefix(warning, "parameters.") {
+					want = append(want, warning)
+				}
+			}
+			in.Strict = true
+			_, err = Renderer{}.Render(t.Context(), in)
+			for _, v := range nf.ViolationsOf(err) {
+				got = append(got, v.String())
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: the strict rendering (-want +got):\n%s", tc.reason, diff)
+			}
 		})
 	}
 }

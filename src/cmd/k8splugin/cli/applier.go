@@ -197,7 +197,7 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 	}
 	id, err := a.find(ctx, d)
 	if err == nil && id == "" {
-		body := &wire.InstanceCreate{InstanceTarget: d.InstanceTarget, InstanceEdit: d.InstanceEdit, Execution: options, Placement: d.Placement, Adopt: d.Adopt}
+		body := &wire.InstanceCreate{InstanceTarget: d.InstanceTarget, InstanceEdit: d.InstanceEdit, Execution: options, Placement: d.Placement, Adopt: d.Adopt, Strict: a.flags.strict}
 		return "", a.begins(ctx, d, actionCreated, ask(api.NewCreateVnfInstanceRequestWithBody(root, nil, jsonMedia, nil)), body)
 	}
 	if err != nil {
@@ -208,7 +208,7 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 		return id, err
 	}
 	fields := []string{"csar_id", "vnf_instance_description", "parameters", "oof_parameters", "network_parameters", "set", "labels", "namespaces", "networks", "volumes", "drift", "claims", "aai", "workload_clusters"}
-	body := &changePatch{Execution: options, fields: difference(only(before, fields...), treeOfDocument(complete(d.InstanceEdit)))}
+	body := &changePatch{Execution: options, strict: a.flags.strict, fields: difference(only(before, fields...), treeOfDocument(complete(d.InstanceEdit)))}
 	r := ask(api.NewUpdateVnfInstanceRequestWithBody(root, id, nil, mergePatch, nil))
 	if !body.visible(before) && !a.repackaged(d) {
 		preview, _, err := a.session.preview(ctx, a.client, r, body)

@@ -24,6 +24,7 @@ type applyFlags struct {
 	prune     bool
 	labels    []string
 	execution executionFlags
+	strict    bool
 	change    changeOptions
 }
 
@@ -81,6 +82,7 @@ With --prune, instances that --label selects and that are not declared are delet
 	f.execution.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
 	f.execution.defineValidate(cmd)
+	defineStrict(cmd, &f.strict)
 	f.change.waiting.define(cmd)
 	f.change.confirm.define(cmd)
 	s.standAlone(cmd)

@@ -43,6 +43,7 @@ type specFlags struct {
 	inventory   inventoryFlags
 	workloads   workloadFlag
 	execution   executionFlags
+	strict      bool
 }
 
 func (f *specFlags) define(s *session, cmd *cobra.Command) {
@@ -65,6 +66,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	f.execution.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
 	f.execution.defineValidate(cmd)
+	defineStrict(cmd, &f.strict)
 	completeFlag(cmd, "package", s.ids(packages(), true))
 }
 
@@ -99,6 +101,11 @@ func (m *executionFlags) defineValidate(cmd *cobra.Command) {
 	completeFlag(cmd, "validate", fixed("server"))
 }
 
+// defineStrict defines --strict, for operations that render a package with parameters.
+func defineStrict(cmd *cobra.Command, strict *bool) {
+	cmd.Flags().BoolVar(strict, "strict", false, "reject parameters that have no effect, instead of a warning")
+}
+
 func (m *executionFlags) check() error {
 	if m.validate != "" && m.validate != "server" {
 		return usagef("--validate: must be server, got %q", m.validate)
@@ -128,14 +135,14 @@ func (f *specFlags) create(in input) (*wire.InstanceCreate, error) {
 		return nil, err
 	}
 	p.InstanceEdit.Overrides, p.InstanceEdit.Labels = present(p.Overrides), present(p.Labels)
-	return &wire.InstanceCreate{InstanceTarget: f.InstanceTarget, InstanceEdit: p.InstanceEdit, Execution: p.Execution}, nil
+	return &wire.InstanceCreate{InstanceTarget: f.InstanceTarget, InstanceEdit: p.InstanceEdit, Execution: p.Execution, Strict: p.Strict}, nil
 }
 
 // patch returns the change of an instance with the given flags only.
 func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
 	out := &wire.InstancePatch{
 		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces, Volumes: f.volumes.all, Claims: nf.ClaimPolicy(f.claims), AAI: f.inventory.document(), Workloads: f.workloads.all},
-		Overrides:    f.set.texts, Labels: f.labels.labels,
+		Overrides:    f.set.texts, Labels: f.labels.labels, Strict: f.strict,
 	}
 	if f.claims != "" && f.claims != claimsKeep && f.claims != wire.ClaimsDelete {
 		return nil, usagef("--claims: must be keep or delete, got %q", f.claims)

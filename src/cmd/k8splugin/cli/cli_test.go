@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -116,6 +118,18 @@ type result struct {
 	code           int
 }
 
+// check is lint, and says with what a package is rendered.
+func (c console) check(_ context.Context, archive []byte, in nf.Inputs) ([]string, error) {
+	if c.lint == nil {
+		c.lint = func([]byte) (string, []string, error) { return "", nil, nil }
+	}
+	_, warnings, err := c.lint(archive)
+	if len(in.Parameters) > 0 || len(in.Overrides) > 0 {
+		warnings = append(warnings, fmt.Sprintf("rendered with %s and %s", jsonOf(in.Parameters), jsonOf(in.Overrides)))
+	}
+	return warnings, err
+}
+
 func (c console) run(ctx context.Context, url string, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	s := newSession(Env{
@@ -127,7 +141,7 @@ func (c console) run(ctx context.Context, url string, args ...string) result {
 			}
 			return c.env[key]
 		},
-		Lint: c.lint, Render: rendered, Translate: translated, Version: "v0.2.0",
+		Lint: c.lint, Check: c.check, Render: rendered, Translate: translated, Version: "v0.2.0",
 		Now: func() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC) },
 	})
 	s.connection.retries, s.watcher.redraw = []time.Duration{0, 0}, time.Hour

@@ -42,6 +42,10 @@ type Env struct {
 	// are any.
 	Lint func(archive []byte) (name string, warnings []string, err error)
 
+	// Check checks a package as Lint does. It also renders it, without a region, if it is
+	// a chart or if there are inputs. Values of a chart may be missing.
+	Check func(ctx context.Context, archive []byte, in nf.Inputs) (warnings []string, err error)
+
 	// Render renders a package without a region, and returns its manifests. If
 	// secrets is false, they are masked. Its error contains nf.Violations if the
 	// package or the inputs are not valid.

@@ -96,6 +96,15 @@ func Usage(err error) error {
 	return &exitError{exitUsage, err}
 }
 
+// FlagError is the error of wrong flags. If the command does not exist, that is the error:
+// its flags are then unknown, too.
+func FlagError(cmd *cobra.Command, err error) error {
+	if given := cmd.Flags().Args(); cmd.HasSubCommands() && len(given) > 0 && err != nil {
+		return NoSuchCommand(cmd, given)
+	}
+	return Usage(err)
+}
+
 func usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
 // ExitCode returns the program's exit code for a command's error, as `k8splugin

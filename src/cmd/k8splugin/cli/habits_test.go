@@ -36,6 +36,7 @@ func TestHabits(t *testing.T) {
 		"habit-update-dry":      {reason: "a dry run of an update", args: []string{"instance", "update", "k3x9vq2m", "--set", "replicas=3", "--dry-run"}, replies: replies{getIt: {body: instanceJSON}, patchIt + "?dry_run=true": {body: previewJSON}}},
 		"habit-apply-dry":       {reason: "and of applying it again", args: []string{"instance", "apply", "k3x9vq2m", "--dry-run"}, replies: replies{getIt: {body: instanceJSON}, patchIt + "?dry_run=true": {body: previewJSON}}},
 		"habit-status":          {reason: "Helm's word", args: []string{"instance", "status", "k3x9vq2m"}, replies: replies{getIt: {body: instanceJSON}}},
+		"habit-update-strict":   {reason: "parameters must have an effect", args: []string{"instance", "update", "k3x9vq2m", "--set", "replica=3", "--strict", "--no-wait"}, replies: replies{getIt: {body: instanceJSON}, patchIt: accepted()}},
 		"habit-operation-list":  {reason: "an instance by name", args: []string{"operation", "list", "--instance", "fw-1"}, replies: replies{"GET /v1/vnf_instances?vnf_instance_name=fw-1": {body: `{"vnf_instances":[` + instanceJSON + `]}`}, "GET /v1/operations?vnf_id=k3x9vq2m": {body: `{"operations":[` + op1 + `]}`}}},
 	})
 }

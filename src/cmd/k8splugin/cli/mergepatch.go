@@ -12,6 +12,7 @@ import (
 type changePatch struct {
 	wire.Execution
 
+	strict bool
 	fields map[string]any
 }
 
@@ -19,6 +20,9 @@ type changePatch struct {
 func (p *changePatch) MarshalJSON() ([]byte, error) {
 	out := treeOfDocument(p.Execution)
 	maps.Copy(out, p.fields)
+	if p.strict {
+		out["strict"] = true
+	}
 	return json.Marshal(out)
 }
 

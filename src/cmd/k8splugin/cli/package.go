@@ -165,20 +165,32 @@ func (c *client) upload(ctx context.Context, id, project string, content io.Read
 }
 
 func packageLint(s *session) *cobra.Command {
-	return &cobra.Command{
+	f := specFlags{set: newSettings()}
+	var strict bool
+	cmd := &cobra.Command{
 		Use:   "lint DIR|FILE",
 		Short: "Check a package without a server",
 		Long: `Check a package as an upload does, but without a server.
 
+A chart is also rendered, with its default values and those of --values and --set. If
+a template requires a value that is missing, the command prints a warning, and does not
+check the objects. Other packages are rendered if values are given.
+
 The command prints one line for each error, "file:line: message", and for each
-warning, "warning: message". The exit code is 1 if there is an error.`,
-		Args: oneFile,
-		RunE: func(_ *cobra.Command, args []string) error {
+warning, "warning: message". The exit code is 1 if there is an error, or with --strict a
+warning.`,
+		Example: "  k8splugin package lint ./firewall\n  k8splugin package lint ./chart -f values.yaml --strict",
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			archive, err := archiveOf(args[0])
 			if err != nil {
 				return err
 			}
-			_, warnings, err := s.lint(archive)
+			body, err := f.create(s.in)
+			if err != nil {
+				return err
+			}
+			warnings, err := s.check(cmd.Context(), archive, nf.Inputs{Parameters: body.Parameters, Overrides: body.Overrides})
 			violations := nf.ViolationsOf(err)
 			if err != nil && len(violations) == 0 {
 				return err
@@ -186,12 +198,15 @@ warning, "warning: message". The exit code is 1 if there is an error.`,
 			if err := s.out.printFindings(warnings, violations); err != nil {
 				return err
 			}
-			if len(violations) > 0 {
+			if len(violations) > 0 || strict && len(warnings) > 0 {
 				return errSilent
 			}
 			return nil
 		},
 	}
+	defineValues(cmd.Flags(), &f.files, f.set)
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
+	return cmd
 }
 
 // printFindings prints lint's results.

@@ -102,7 +102,9 @@ func TestPackage(t *testing.T) {
 		"package-show-json": {
 			reason: "and the server's problem as it is", args: []string{"package", "show", "none", "-o", "json"},
 		},
-		"package-lint-here": {reason: "the folder may be this one", args: []string{"package", "lint", "."}},
+		"package-lint-here":   {reason: "the folder may be this one", args: []string{"package", "lint", "."}},
+		"package-lint-values": {reason: "values to render it with", args: []string{"package", "lint", "PKG", "--set", "size=3", "--set", "a[0]=x"}},
+		"package-lint-strict": {reason: "a warning fails it", args: []string{"package", "lint", "PKG", "--set-string", "size=3", "--strict"}},
 		"package-lint-good": {
 			reason: "nothing wrong, nothing said", args: []string{"package", "lint", "PKG"},
 		},

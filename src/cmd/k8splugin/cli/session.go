@@ -29,6 +29,7 @@ type session struct {
 	translate  func(archive []byte, flavor, level string) (Translation, error)
 	interval   time.Duration // between two reads of what is watched
 	lint       func(archive []byte) (name string, warnings []string, err error)
+	check      func(ctx context.Context, archive []byte, in nf.Inputs) (warnings []string, err error)
 }
 
 func newSession(env Env) *session {
@@ -42,7 +43,7 @@ func newSession(env Env) *session {
 	}
 	return &session{
 		connection: connection{in: in, getenv: env.Getenv, now: env.Now, retries: retries()},
-		in:         in, out: out, lint: env.Lint, render: env.Render, translate: env.Translate, version: env.Version,
+		in:         in, out: out, lint: env.Lint, check: env.Check, render: env.Render, translate: env.Translate, version: env.Version,
 		prompt:  prompt{env.Stdin, env.Stderr, env.InIsTerminal && env.ErrIsTerminal},
 		watcher: watcher{out, time.Second}, interval: time.Second,
 	}

@@ -39,7 +39,7 @@ existing list. --attach replaces all attachments, --volume all volumes,
 		if err != nil {
 			return err
 		}
-		if string(jsonOf(body)) == "{}" {
+		if string(jsonOf(body)) == "{}" || f.strict && string(jsonOf(body)) == `{"strict":true}` {
 			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --attach, --volume, --compute-profile, --drift, --claims, --label or --description; "+
 				"to correct drift: k8splugin instance apply %s", args[0])
 		}
