@@ -2845,6 +2845,11 @@ type Step struct {
 	StartedAt time.Time `json:"started_at"`
 }
 
+// Strict Reject parameters that have no effect. Without it, they are `warnings`. In a manifest package, these are the parameters that
+// the package does not declare or, without declarations, does not use. In a chart, these are values on the top level whose
+// name neither the values of the chart nor its templates contain.
+type Strict = bool
+
 // Subject Object that an operation changes.
 type Subject struct {
 	ID   ID          `json:"id"`
@@ -3188,6 +3193,11 @@ type VnfInstanceCreate struct {
 	// In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 	Set *Set `json:"set,omitempty"`
 
+	// Strict Reject parameters that have no effect. Without it, they are `warnings`. In a manifest package, these are the parameters that
+	// the package does not declare or, without declarations, does not use. In a chart, these are values on the top level whose
+	// name neither the values of the chart nor its templates contain.
+	Strict *Strict `json:"strict,omitempty"`
+
 	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
 	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
 
@@ -3265,6 +3275,11 @@ type VnfInstancePatch struct {
 
 	// Set Values as in the create request; null removes a value.
 	Set nullable.Nullable[map[string]*string] `json:"set,omitempty"`
+
+	// Strict Reject parameters that have no effect. Without it, they are `warnings`. In a manifest package, these are the parameters that
+	// the package does not declare or, without declarations, does not use. In a chart, these are values on the top level whose
+	// name neither the values of the chart nor its templates contain.
+	Strict *Strict `json:"strict,omitempty"`
 
 	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
 	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
