@@ -11,6 +11,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/audit"
+	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 )
 
 // passwordCost is the bcrypt cost of passwords: about 0.25 s per comparison.
@@ -27,10 +28,11 @@ func accessCommand(p process) *cobra.Command {
 				if err == nil {
 					_, err = access.NewAuthorizer(rules)
 				}
-				if err == nil {
-					fmt.Fprintf(p.stdout, "%s is valid.\n", args[0])
+				if err != nil {
+					return cli.Listed("cannot use the access rules", err)
 				}
-				return err
+				fmt.Fprintf(p.stdout, "%s is valid.\n", args[0])
+				return nil
 			},
 		},
 		&cobra.Command{

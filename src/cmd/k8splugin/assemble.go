@@ -19,6 +19,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/clusterapi"
+	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 	"github.com/multicloud-k8s/k8splugin/src/drift"
 	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/istio"
@@ -369,11 +370,11 @@ func (c Config) accessConfig(obs observability) (accessConfig, error) {
 			return d, err
 		}
 		if d.rules, err = access.New(access.Config{File: c.AccessFile, Keystone: tokens, Logger: obs.log}); err != nil {
-			return d, fmt.Errorf("cannot use the access rules: %w", err)
+			return d, cli.Listed("cannot use the access rules", err)
 		}
 		d.authenticator = access.NewAuthenticator(d.rules)
 		if d.authorizer, err = access.NewAuthorizer(d.rules); err != nil {
-			return d, fmt.Errorf("cannot use the access rules: %w", err)
+			return d, cli.Listed("cannot use the access rules", err)
 		}
 	}
 	if c.TLSCert != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -130,6 +131,22 @@ func TestExitCodesDocumented(t *testing.T) {
 	for _, row := range rows {
 		if !strings.Contains(text, row[1]+" "+row[2]) {
 			t.Errorf("docs/cli.md has %q for %s, and help exit-codes does not", row[2], row[1])
+		}
+	}
+}
+
+// TestBadRulesReport checks that each error of the access rules has a line.
+func TestBadRulesReport(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "access.yaml")
+	if err := os.WriteFile(file, []byte("tokens: [{name: me, sha256: zz}]\ngrants: [{subjects: [\"token:me\"], role: boss, projects: [\"*\"], regions: [\"*\"]}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := regexp.MustCompile(`^error: cannot use the access rules\n  \S+:1: tokens\[0\]\.sha256: [^\n]+\n  \S+:2: grants\[0\]\.role: [^\n]+\n`)
+	for _, args := range [][]string{{"access", "check", file}, {"serve", "--store", "memory", "--log-level", "error", "--access-file", file}} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), args, testProcess(io.Discard, &stderr)); code != 1 || !want.Match(stderr.Bytes()) {
+			t.Errorf("%q ends with %d and prints %s", args, code, stderr.Bytes())
 		}
 	}
 }

@@ -168,6 +168,15 @@ func reportJSON(w io.Writer, err error) {
 	fmt.Fprintf(w, "%s\n", jsonOf(document))
 }
 
+// Listed adds a text to an error. If the error has violations, Report prints the text, and
+// each of them on a line.
+func Listed(text string, err error) error {
+	if found := nf.ViolationsOf(err); len(found) > 0 {
+		return lintError{text, found}
+	}
+	return fmt.Errorf("%s: %w", text, err)
+}
+
 // Report prints a command's error, and the command or the id that gives details.
 // It prints a line for each violation that lint found; those that the server
 // found are in the text. It prints nothing if the output is enough.
