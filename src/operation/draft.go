@@ -135,12 +135,7 @@ func (d *draft) write(ctx context.Context, a *Attempt, edit func(*nf.Operation),
 		op, err := d.try(ctx, a, edit, after)
 		switch nf.KindOf(err) {
 		case nf.Exists: // an earlier attempt has stored changes or what was added, or a stale one
-			if len(d.changes) > 0 {
-				err = d.storeChanges(ctx, a)
-			} else if attempt < lateInserts {
-				d.read = store.Absent
-				err = store.Pause(ctx, attempt)
-			}
+			err = d.afterInsert(ctx, a, attempt, err)
 		case nf.Conflict: // for example, the operation was cancelled
 			d.read = store.Absent
 			err = store.Pause(ctx, attempt)
@@ -154,6 +149,19 @@ func (d *draft) write(ctx context.Context, a *Attempt, edit func(*nf.Operation),
 			return op, RecordError(err)
 		}
 	}
+}
+
+// afterInsert stores the changes of steps over those that exist, or waits until what was
+// added can be added. It returns the error if neither helps.
+func (d *draft) afterInsert(ctx context.Context, a *Attempt, attempt int, err error) error {
+	switch {
+	case len(d.changes) > 0:
+		return d.storeChanges(ctx, a)
+	case attempt < lateInserts:
+		d.read = store.Absent
+		return store.Pause(ctx, attempt)
+	}
+	return err
 }
 
 // try is one attempt to write. It returns nf.Conflict if another writer came first, and
