@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"net/http"
 	"path"
 
@@ -42,7 +43,7 @@ func vnfRouteAccess() map[string][]routeRule {
 	out := map[string][]routeRule{"GET /vnflcm/api_versions": {{open: true}}}
 	for _, root := range []string{"/vnflcm/v1", "/vnflcm/v2"} {
 		all, one, occurrence := root+"/vnf_instances", root+"/vnf_instances/{vnf_instance_id}", root+"/vnf_lcm_op_occs/{occurrence_id}"
-		for route, rules := range map[string][]routeRule{
+		maps.Copy(out, map[string][]routeRule{
 			"GET " + root + "/api_versions": {{open: true}},
 			"POST " + all:                   {{of: accesstest.Package, need: nf.CreateInstance, query: "?project={project}", body: `{"vnfdId": "` + csartest.VNFD + `"}`}},
 			"GET " + all:                    {{list: true}},
@@ -61,9 +62,7 @@ func vnfRouteAccess() map[string][]routeRule {
 			"POST " + occurrence + "/rollback": vnf(nf.CreateInstance, ""),
 			"POST " + occurrence + "/fail":     vnf(nf.CreateInstance, ""),
 			"POST " + occurrence + "/cancel":   vnf(nf.CreateInstance, `{"cancelMode": "FORCEFUL"}`),
-		} {
-			out[route] = rules
-		}
+		})
 	}
 	out["POST /vnflcm/v2/vnf_instances/{vnf_instance_id}/change_vnfpkg"] = vnf(nf.ChangeInstance, `{"vnfdId": "none", "additionalParams": {}}`)
 	return out
