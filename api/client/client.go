@@ -3994,8 +3994,9 @@ type ListDeadLettersParams struct {
 
 // ListOperationsParams defines parameters for ListOperations.
 type ListOperationsParams struct {
-	// Subject Return only the operations of one subject, `vnf_instance/ID` or `site/ID`, or of one kind of subjects,
-	// `vnf_instance` or `site`.
+	// Subject Return only the operations of one subject, such as `vnf_instance/ID`, or of one kind of subjects, such as
+	// `site`. The kinds are `network`, `service`, `site`, `vnf` (attempts at occurrences of ETSI SOL003), `vnf_instance`
+	// and `volume`.
 	Subject *string `form:"subject,omitempty" json:"subject,omitempty"`
 
 	// VnfID `vnf_id=ID` means `subject=vnf_instance/ID`. It cannot be combined with `subject`.

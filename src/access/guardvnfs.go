@@ -178,3 +178,9 @@ func (vs VNFs) shown(ctx context.Context, o nf.Occurrence) (nf.Occurrence, error
 	err := vs.guard.mentions().failure(ctx, &o.Failure)
 	return o, err
 }
+
+// NewVNFOperations returns the guarded attempts at occurrences of VNFs. Reading requires
+// instance:read, and cancelling instance:change.
+func NewVNFOperations(guarded *Guarded, keeper KindOperations) SubjectOperations {
+	return SubjectOperations{guarded.guard, keeper, nf.ReadInstance, nf.ChangeInstance, func(s nf.Scope) nf.Scope { return s }}
+}

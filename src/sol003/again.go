@@ -179,6 +179,6 @@ func (m *Manager) Cancel(ctx context.Context, id string, _ bool) error {
 }
 
 // expired reports whether an occurrence whose VNF was deleted is past the retention.
-func (m *Manager) expired(r record, now time.Time) bool {
-	return r.State.Final() && r.Entered.Before(now.Add(-m.cfg.Retention))
+func expired(r record, now time.Time, retention time.Duration) bool {
+	return r.State.Final() && r.Entered.Before(now.Add(-retention))
 }

@@ -73,7 +73,7 @@ func (w *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
 			w.need(r.VNF, r.Task.After.Package)
 			continue
 		}
-		if exists && r.State.Final() || !exists && r.State.Final() && !w.m.expired(r, now) {
+		if exists && r.State.Final() || !exists && r.State.Final() && !expired(r, now, w.m.cfg.Retention) {
 			continue
 		}
 		found["occurrence "+r.ID] = func(ctx context.Context) error {

@@ -6,7 +6,11 @@ import (
 	"iter"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
+
+// Operations returns the attempts at occurrences.
+func (m *Manager) Operations() operation.OfKind { return m.ledger.OfKind(nf.VNFSubject) }
 
 // VNF returns a VNF, or nf.NotFound.
 func (m *Manager) VNF(ctx context.Context, id string) (nf.VNF, error) { return m.vnfs.Get(ctx, id) }

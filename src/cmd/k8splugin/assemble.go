@@ -177,10 +177,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	if s.sol003, err = s.vnfLedger(cfg, db); err != nil {
 		return err
 	}
-	if s.drift, err = drift.New(drift.Config{Source: s.engine, Logger: obs.log}); err != nil {
-		return err
-	}
-	if s.health, err = health.New(health.Config{Source: sightings{s.engine, s.catalog, s.pool, s.drift}, Logger: obs.log}); err != nil {
+	if err := s.watchHealth(obs); err != nil {
 		return err
 	}
 	if err := s.notifyVNFs(cfg, db, obs); err != nil {
@@ -239,7 +236,8 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Networks: networks, NetworkOperations: access.NewSharedOperations(networks, s.networks.Operations()),
 		Volumes: volumes, VolumeOperations: access.NewSharedOperations(volumes, s.volumes.Operations()), VolumeStatus: s.binder.Status,
 		Services: access.NewServices(guarded, s.services), ServiceOperations: access.NewServiceOperations(guarded, s.services.Operations()),
-		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Parents: access.NewParents(guarded, s.workloads), Packages: guarded.Packages,
+		VNFOperations: access.NewVNFOperations(guarded, s.sol003.Operations()),
+		Regions:       guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Parents: access.NewParents(guarded, s.workloads), Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords(), s.workloads, s.vnfs.notifier}),

@@ -12,6 +12,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
+// watchHealth creates what watches the objects of instances.
+func (s *service) watchHealth(obs observability) (err error) {
+	if s.drift, err = drift.New(drift.Config{Source: s.engine, Logger: obs.log}); err != nil {
+		return err
+	}
+	s.health, err = health.New(health.Config{Source: sightings{s.engine, s.catalog, s.pool, s.drift}, Logger: obs.log})
+	return err
+}
+
 // sightings provides the state of regions and workloads to the health watcher. The drift
 // watcher sees what the health watcher reads and watches.
 type sightings struct {

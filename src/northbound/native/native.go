@@ -61,6 +61,7 @@ type Config struct {
 	VolumeOperations  KindOperations // default: no volumes
 	Services          Services       // default: no network services
 	ServiceOperations KindOperations // default: no network services
+	VNFOperations     KindOperations // default: no VNFs of SOL003
 	VolumeStatus      VolumeStatus   // of a volume that the caller may read; required with Volumes
 
 	Version   string                     // of the service, for clients; default: none
@@ -134,7 +135,7 @@ func New(cfg Config) (*API, error) {
 		revisions:   revisions{instances: cfg.Instances, history: cfg.History, run: run},
 		dayTwo:      dayTwo{engine: cfg.Configurer, run: run},
 		nested:      nested{is},
-		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations, nf.VolumeSubject: cfg.VolumeOperations, nf.ServiceSubject: cfg.ServiceOperations}}, repairs: cfg.Repairs, run: run},
+		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations, nf.VolumeSubject: cfg.VolumeOperations, nf.ServiceSubject: cfg.ServiceOperations, nf.VNFSubject: cfg.VNFOperations}}, repairs: cfg.Repairs, run: run},
 		deadLetters: deadLetters{cfg.DeadLetters},
 		inventory:   inventory{cfg.Inventory},
 		sites:       sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
