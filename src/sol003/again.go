@@ -46,7 +46,7 @@ func (m *Manager) again(ctx context.Context, id string, key nf.RequestKey, verb 
 			return operation.Request{}, nf.E(nf.Unsupported, name, "occurrence "+id, fmt.Errorf("%s has no inverse; retry it or make it fail", r.Operation))
 		}
 		op := m.operation(v, verb, r.Task.Trace)
-		op.VNF.Occurrence = id
+		op.VNF.Occurrence, op.Region = id, r.Region
 		return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
 			taken, err := m.locks.TakeOp(ctx, op, v, func(now *nf.VNF) error {
 				if now.Occurrence != id {

@@ -33,8 +33,10 @@ func (r *run) grant(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	region := regionOf(task.Before, task.After)
+	r.attempt.Note(func(op *nf.Operation) { op.Region = region })
 	return r.journal.save(ctx, "", r.vnf, func(rec *record) {
-		rec.Grant, rec.Region = g.ID, regionOf(task.Before, task.After)
+		rec.Grant, rec.Region = g.ID, region
 		rec.Task.After.Instantiated, rec.Task.After.VIMs = task.After.Instantiated, task.After.VIMs
 	})
 }

@@ -53,6 +53,7 @@ func (m *Manager) begin(ctx context.Context, id string, kind nf.OccurrenceOperat
 			return operation.Request{}, err
 		}
 		op := m.operation(v, verb, req.Trace)
+		op.Region = regionOf(v, r.Task.After) // of an instantiation, the region that it is to be in
 		started := op.Accepted.Round(0)
 		if !started.After(v.Updated) {
 			started = v.Updated.Add(time.Nanosecond)
