@@ -388,6 +388,7 @@ const (
 	SubjectKindNetwork     SubjectKind = "network"
 	SubjectKindService     SubjectKind = "service"
 	SubjectKindSite        SubjectKind = "site"
+	SubjectKindVnf         SubjectKind = "vnf"
 	SubjectKindVnfInstance SubjectKind = "vnf_instance"
 	SubjectKindVolume      SubjectKind = "volume"
 )
@@ -421,6 +422,18 @@ const (
 	VnfInstanceStateReady         VnfInstanceState = "ready"
 	VnfInstanceStateTerminating   VnfInstanceState = "terminating"
 	VnfInstanceStateUpdating      VnfInstanceState = "updating"
+)
+
+// Defines values for VnfOperationVerb.
+const (
+	VnfOperationVerbChangePackage VnfOperationVerb = "change_package"
+	VnfOperationVerbConnect       VnfOperationVerb = "connect"
+	VnfOperationVerbHeal          VnfOperationVerb = "heal"
+	VnfOperationVerbInstantiate   VnfOperationVerb = "instantiate"
+	VnfOperationVerbModify        VnfOperationVerb = "modify"
+	VnfOperationVerbRollback      VnfOperationVerb = "rollback"
+	VnfOperationVerbScale         VnfOperationVerb = "scale"
+	VnfOperationVerbTerminate     VnfOperationVerb = "terminate"
 )
 
 // Defines values for VolumeMode.
@@ -562,7 +575,7 @@ type AmendmentPut struct {
 	Wait *WaitFor `json:"wait,omitempty"`
 }
 
-// AnyOperation Operation of a VNF instance, of a site, of a network, of a volume or of a network service.
+// AnyOperation Operation of a VNF instance, of a site, of a network, of a volume, of a network service or of a VNF.
 type AnyOperation struct {
 	union json.RawMessage
 }
@@ -3351,6 +3364,38 @@ type VnfInstanceSummary struct {
 	VnfInstanceName        *string          `json:"vnf_instance_name,omitempty"`
 }
 
+// VnfOperation Attempt at an occurrence of ETSI SOL003, which `/vnflcm` shows.
+type VnfOperation struct {
+	AcceptedAt time.Time `json:"accepted_at"`
+
+	// Attempts Number of times that the operation was started; more than 1 if a process that ran it ended.
+	Attempts        *int  `json:"attempts,omitempty"`
+	CancelRequested *bool `json:"cancel_requested,omitempty"`
+
+	// CloudRegionID Absent if the VNF is not instantiated.
+	CloudRegionID *string        `json:"cloud_region_id,omitempty"`
+	Deadline      time.Time      `json:"deadline"`
+	Failure       *Failure       `json:"failure,omitempty"`
+	FinishedAt    *time.Time     `json:"finished_at,omitempty"`
+	OccurrenceID  ID             `json:"occurrence_id"`
+	OperationID   ID             `json:"operation_id"`
+	Project       ID             `json:"project"`
+	StartedAt     *time.Time     `json:"started_at,omitempty"`
+	State         OperationState `json:"state"`
+
+	// Steps Steps in the order in which they run; the last step is the current one.
+	Steps []Step `json:"steps"`
+
+	// Subject Object that an operation changes.
+	Subject  Subject          `json:"subject"`
+	Verb     VnfOperationVerb `json:"verb"`
+	VnfID    ID               `json:"vnf_id"`
+	Warnings *[]string        `json:"warnings,omitempty"`
+}
+
+// VnfOperationVerb defines model for VnfOperation.Verb.
+type VnfOperationVerb string
+
 // Volume defines model for Volume.
 type Volume struct {
 	// AccessModes By default `ReadWriteOnce`.
@@ -4765,6 +4810,32 @@ func (t *AnyOperation) FromServiceOperation(v ServiceOperation) error {
 
 // MergeServiceOperation performs a merge with any union data inside the AnyOperation, using the provided ServiceOperation
 func (t *AnyOperation) MergeServiceOperation(v ServiceOperation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsVnfOperation returns the union data inside the AnyOperation as a VnfOperation
+func (t AnyOperation) AsVnfOperation() (VnfOperation, error) {
+	var body VnfOperation
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromVnfOperation overwrites any union data inside the AnyOperation as the provided VnfOperation
+func (t *AnyOperation) FromVnfOperation(v VnfOperation) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeVnfOperation performs a merge with any union data inside the AnyOperation, using the provided VnfOperation
+func (t *AnyOperation) MergeVnfOperation(v VnfOperation) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -78,6 +78,7 @@ func documents() map[string]document {
 		"ServicePreview":     {of: wire.ServicePreview{}},
 		"MemberPreview":      {of: wire.MemberPreview{}},
 		"ServiceOperation":   {of: wire.ServiceOperation{}},
+		"VnfOperation":       {of: wire.VNFOperation{}},
 		"SharedPreview":      {of: wire.SharedPreview{}},
 		"NetworkOperation":   {of: wire.NetworkOperation{}},
 		"Volume":             {of: wire.Volume{}},

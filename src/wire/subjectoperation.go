@@ -49,6 +49,14 @@ type VolumeOperation struct {
 	Volume string `json:"volume_id"`
 }
 
+// VNFOperation is an attempt at an occurrence of SOL003.
+type VNFOperation struct {
+	SubjectOperation
+
+	VNF        string `json:"vnf_id"`
+	Occurrence string `json:"occurrence_id"`
+}
+
 // SubjectOperationOf converts an operation to the document of its subject's kind. It
 // shows the failure only after the operation has ended: before, the failure may not be
 // final.
@@ -69,6 +77,9 @@ func SubjectOperationOf(op nf.Operation) any {
 	}
 	if op.Subject.Kind == nf.ServiceSubject {
 		return ServiceOperation{SubjectOperation: out, Service: op.Subject.ID}
+	}
+	if op.Subject.Kind == nf.VNFSubject {
+		return VNFOperation{SubjectOperation: out, VNF: op.Subject.ID, Occurrence: op.VNF.Occurrence}
 	}
 	return SiteOperation{SubjectOperation: out, Site: op.Subject.ID, Instances: op.Site.Instances, KeepHosts: op.Site.KeepHosts}
 }
