@@ -45,11 +45,11 @@ func (w *accessWorld) vnfNames(project, region string) map[string]string {
 		nf.Alarm
 
 		Key string `json:"key"`
-	}{nf.Alarm{ID: out["alarm_id"], VNF: "v", Project: project, Region: region, Severity: nf.AlarmMajor, Raised: time.Now(), Cleared: time.Now()}, "x"}
+	}{nf.Alarm{ID: out["alarm_id"], VNF: "v", Project: project, Region: region, Severity: nf.AlarmMajor, Event: "PROCESSING_ERROR_ALARM", Raised: time.Now(), Cleared: time.Now()}, "x"}
 	ctx := context.WithoutCancel(w.t.Context())
 	err := store.NewTable[any](w.db.kv, "vnfalarms/alarms/", "alarm").Put(ctx, alarm.ID, alarm)
 	for name, of := range map[string]nf.VNFInterface{"subscription_id": nf.VNFLifecycle, "subscription_v1": nf.VNFLifecycleV1, "subscription_fm": nf.VNFFaults} {
-		s := nf.VNFSubscription{ID: name + "-" + project, Project: project, Interface: of, Callback: "http://203.0.113.1/"}
+		s := nf.VNFSubscription{ID: name + "-" + project, Project: project, Interface: of, Callback: "http://203.0.113.1/", Filter: nf.VNFFilter{VNFs: []string{"none"}}} // nothing is sent while the store is compared
 		out[name] = s.ID
 		if err == nil {
 			err = store.NewTable[nf.VNFSubscription](w.db.kv, "vnfnotifications/subscriptions/", "subscription").Put(ctx, s.ID, s)
