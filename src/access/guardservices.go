@@ -85,6 +85,7 @@ func (s Services) PreviewCreate(ctx context.Context, req nf.ServiceRequest) ([]n
 // target checks that the identity has the permission for a service, and may read what its
 // members name.
 func (s Services) target(ctx context.Context, in *nf.NetworkService, p nf.Permission) error {
+	inOwnProject(ctx, &in.Project)
 	if err := s.guard.may(ctx, p, in.Scope(), in.ID); err != nil {
 		return err
 	}

@@ -88,6 +88,7 @@ var _ VNFRecords = VNFs{}
 // Create implements VNFRecords. It requires instance:instantiate in the project, and
 // package:read.
 func (vs VNFs) Create(ctx context.Context, v nf.VNF) (nf.VNF, error) {
+	inOwnProject(ctx, &v.Project)
 	if v.Project != "" {
 		if faults := nf.CheckID("project", v.Project); faults != nil {
 			return nf.VNF{}, nf.E(nf.Invalid, "create", "VNF "+v.Name, faults)

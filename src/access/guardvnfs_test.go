@@ -196,3 +196,23 @@ func TestVNFsNew(t *testing.T) {
 		}
 	}
 }
+
+// TestVNFsInOwnProject creates a VNF and a subscription with a token that has a project.
+func TestVNFsInOwnProject(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ctx := h.as(t, "admin-all")
+	id, _ := nf.IdentityOf(ctx)
+	id.Project = accesstest.ProjectA
+	ctx = nf.WithIdentity(ctx, id)
+	for asked, want := range map[string]string{"": accesstest.ProjectA, accesstest.ProjectB: accesstest.ProjectB} {
+		v, err := access.NewVNFs(h.Guarded, vnfKeeper{}).Create(ctx, nf.VNF{Project: asked})
+		if err != nil || v.Project != want {
+			t.Errorf("a VNF for project %q is in %q: %v", asked, v.Project, err)
+		}
+		s, err := access.NewVNFSubscriptions(h.Guarded, &oneSubscription{}).Subscribe(ctx, nf.VNFSubscription{Project: asked})
+		if err != nil || s.Project != want {
+			t.Errorf("a subscription for project %q is in %q: %v", asked, s.Project, err)
+		}
+	}
+}

@@ -35,6 +35,7 @@ func vnfSubscriptionScope(s nf.VNFSubscription) nf.Scope {
 
 // Subscribe requires instance:change in the project: it makes the service send requests.
 func (v VNFSubscriptions) Subscribe(ctx context.Context, s nf.VNFSubscription) (nf.VNFSubscription, error) {
+	inOwnProject(ctx, &s.Project)
 	if err := v.guard.may(ctx, nf.ChangeInstance, vnfSubscriptionScope(s)); err != nil {
 		return nf.VNFSubscription{}, err
 	}
