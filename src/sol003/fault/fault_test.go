@@ -27,17 +27,17 @@ func TestFaults(t *testing.T) {
 		"Evicted":    {"likewise", func(w *world) { w.ill("DeletionByTaintManager") }, []string{"NodeLost" + one}, "Node node-1"},
 		"All": {"no component of the workload is left", func(w *world) {
 			w.ill("")
-			w.pods = []nf.Pod{pod("web-1", "", nf.InProgress), pod("web-2", "", nf.StatusDeleting)}
+			w.run(pod("web-1", "", nf.InProgress), pod("web-2", "", nf.StatusDeleting))
 		}, []string{"VnfcDown CRITICAL [VDU1-web-1 VDU1-web-2]"}, "Pod web-1"},
 		"Two kinds": {"each fault has its alarm", func(w *world) {
 			w.ill("")
-			w.pods = []nf.Pod{pod("web-1", "CrashLoopBackOff", nf.InProgress), pod("web-2", "", nf.InProgress), pod("web-3", "", nf.Current)}
+			w.run(pod("web-1", "CrashLoopBackOff", nf.InProgress), pod("web-2", "", nf.InProgress), pod("web-3", "", nf.Current))
 		}, []string{"CrashLoop" + one, "VnfcDown MAJOR [VDU1-web-2]"}, "Pod web-1"},
 		"New pod": {"a component that replaces another is not in the VNF's record", func(w *world) {
 			w.ill("")
-			w.pods = []nf.Pod{pod("web-9", "", nf.InProgress), pod("web-2", "", nf.Current)}
+			w.run(pod("web-9", "", nf.InProgress), pod("web-2", "", nf.Current))
 		}, []string{"VnfcDown MAJOR []"}, "Pod web-9"},
-		"Missing": {"no pod says why", func(w *world) { w.ill(""); w.pods = nil }, []string{"VnfNotWell MAJOR []"}, " "},
+		"Missing": {"no pod says why", func(w *world) { w.ill(""); w.run() }, []string{"VnfNotWell MAJOR []"}, " "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -62,7 +63,7 @@ func (w *world) Pods(context.Context, string) ([]nf.Pod, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads++
-	return w.pods, w.err
+	return slices.Clone(w.pods), w.err
 }
 
 // set changes the world.
@@ -101,6 +102,11 @@ func (w *world) ill(reason string) {
 		w.health = nf.InstanceHealth{State: nf.Unhealthy, Message: "Deployment n/web is not ready"}
 		w.pods = []nf.Pod{pod("web-1", reason, nf.InProgress), pod("web-2", "", nf.Current)}
 	})
+}
+
+// run makes other pods run.
+func (w *world) run(pods ...nf.Pod) {
+	w.set(func() { w.pods = pods })
 }
 
 func (w *world) well() {
