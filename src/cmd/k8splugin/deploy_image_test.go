@@ -191,7 +191,11 @@ func TestCompose(t *testing.T) {
 	}
 	known(t, s.Environment)
 	settings := filepath.Join(t.TempDir(), "store.yaml")
-	store := regexp.MustCompile(`echo "(store: .*)" > secrets/store.yaml`).FindStringSubmatch(string(content))
+	script, err := os.ReadFile(filepath.Join(deployments, "compose-files"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := regexp.MustCompile(`echo "(store: .*)" > secrets/store.yaml`).FindStringSubmatch(string(script))
 	if store == nil {
 		t.Fatal("nothing says how the store's file is made")
 	}

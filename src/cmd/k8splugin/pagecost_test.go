@@ -18,8 +18,8 @@ var pageLists = map[string]int{
 	"/v1/vnf_instances":                                50,
 	"/v1/vnf_instances?cloud_region_id=east":           50,
 	"/v1/vnf_instances?namespace={namespace}":          50, // that of the copies
-	"/v1/vnf_instances?csar_id=pkg-b":                  2,
-	"/v1/vnf_instances?state=ready&project=b":          2,
+	"/v1/vnf_instances?csar_id=pkg-b":                  4,  // two are members of services
+	"/v1/vnf_instances?state=ready&project=b":          6,  // two are VNFs, and two members of services
 	"/v1/vnf_instances?state=terminating":              0,
 	"/v1/vnf_instances?label=tier=gold":                0,
 	"/v1/vnf_instances?vnf_instance_name=other":        0,
@@ -29,9 +29,9 @@ var pageLists = map[string]int{
 	"/v1/operations?vnf_id={vnf_id}":                   1,
 	"/v1/operations?state=failed":                      0,
 	"/v1/operations?subject=vnf_instance&state=failed": 0,
-	"/v1/operations?project=b":                         6, // two of instances, of networks and of volumes each
+	"/v1/operations?project=b":                         14, // of networks, of volumes, of instances, of services with members, and of VNFs with instances: two each
 	"/v1/packages":                                     50,
-	"/v1/packages?project=b":                           1,
+	"/v1/packages?project=b":                           2, // a CSAR is one
 	"/v1/packages?project=c":                           0,
 	"/v1/audit?identity=absent":                        0,
 	"/v1/audit?project=absent&identity_kind=user":      0,
