@@ -4,15 +4,16 @@ package main
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
 // TestTackerClientKeystone runs the client as users of Keystone.
 func TestTackerClientKeystone(t *testing.T) {
 	t.Parallel()
-	var s *testService
-	_, at, use := startKeystone(t, func() string { return s.url })
-	s = startBareService(t, use)
+	var service atomic.Pointer[testService]
+	_, at, use := startKeystone(t, func() string { return service.Load().url })
+	service.Store(startBareService(t, use))
 	as := func(project, password string) tackerClient {
 		return tackerClient{t, []string{
 			"--os-auth-url", at, "--os-username", "ann", "--os-password", password, "--os-project-name", project,
