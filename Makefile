@@ -76,7 +76,7 @@ test-machines: ## run a virtual machine of KubeVirt on a real node, without KVM 
 
 test-tacker: ## run the client of OpenStack Tacker against the service (the first time, it is installed, as root)
 	@tools/tacker/deps
-	@GORACE=atexit_sleep_ms=0 $(SANDBOX) exec -- go test $(RACE) -vet=off -tags tacker -timeout 10m ./src/cmd/k8splugin -run '^TestTacker'
+	@GORACE=atexit_sleep_ms=0 $(SANDBOX) exec -- go test $(RACE) -vet=off -tags tacker -timeout 30m ./src/cmd/k8splugin -run '^TestTacker'
 
 build-race: # the service with the race detector, which test-go runs, as OUT
 	go build $(RACE) -o $(OUT) ./src/cmd/k8splugin
