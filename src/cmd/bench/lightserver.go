@@ -62,12 +62,17 @@ func (l *lightServer) close() {
 
 // kubeconfig returns the access to a region.
 func (l *lightServer) kubeconfig(region string) []byte {
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: l.server.Certificate().Raw})
+	return kubeconfigOf(l.server, "/"+region)
+}
+
+// kubeconfigOf returns an access to a server of this process. Its token means nothing.
+func kubeconfigOf(server *httptest.Server, path string) []byte {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	text, _ := json.Marshal(map[string]any{ // strings and bytes always have a JSON form
-		"apiVersion": "v1", "kind": "Config", "current-context": "light",
-		"clusters": []any{map[string]any{"name": "light", "cluster": map[string]any{"server": l.server.URL + "/" + region, "certificate-authority-data": ca}}},
-		"users":    []any{map[string]any{"name": "light", "user": map[string]any{"token": rand.Text()}}},
-		"contexts": []any{map[string]any{"name": "light", "context": map[string]any{"cluster": "light", "user": "light"}}},
+		"apiVersion": "v1", "kind": "Config", "current-context": "bench",
+		"clusters": []any{map[string]any{"name": "bench", "cluster": map[string]any{"server": server.URL + path, "certificate-authority-data": ca}}},
+		"users":    []any{map[string]any{"name": "bench", "user": map[string]any{"token": rand.Text()}}},
+		"contexts": []any{map[string]any{"name": "bench", "context": map[string]any{"cluster": "bench", "user": "bench"}}},
 	})
 	return text
 }

@@ -270,7 +270,7 @@ func (s *service) uploadLoad(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, http.MethodPut, "/v1/packages/"+loadPackageID, content{"application/zip", archive}, nil)
+	return s.send(ctx, http.MethodPut, "/v1/packages/"+loadPackageID, content{mediaType: "application/zip", bytes: archive}, nil)
 }
 
 // loadPackage returns the package of an instance, as a zip archive.

@@ -127,12 +127,12 @@ func (s *service) end() {
 }
 
 func (s *service) upload(ctx context.Context, set objectSet) error {
-	return s.send(ctx, http.MethodPut, "/v1/packages/"+packageID(set), content{"application/zip", set.archive}, nil)
+	return s.send(ctx, http.MethodPut, "/v1/packages/"+packageID(set), content{mediaType: "application/zip", bytes: set.archive}, nil)
 }
 
 // put uploads a chart.
 func (s *service) put(ctx context.Context, id string, chart []byte) error {
-	return s.send(ctx, http.MethodPut, "/v1/packages/"+id, content{"application/gzip", chart}, nil)
+	return s.send(ctx, http.MethodPut, "/v1/packages/"+id, content{mediaType: "application/gzip", bytes: chart}, nil)
 }
 
 // brought is an instance that was requested.
@@ -203,13 +203,14 @@ func (s *service) post(ctx context.Context, path string, body, answer any) error
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, http.MethodPost, path, content{"application/json", document}, answer)
+	return s.send(ctx, http.MethodPost, path, content{mediaType: "application/json", bytes: document}, answer)
 }
 
 // content is the body of a request. The zero value is no body.
 type content struct {
 	mediaType string
 	bytes     []byte
+	version   string // of SOL003's API; empty: another API
 }
 
 // statusError is the answer to a request that failed.
@@ -230,6 +231,9 @@ func (s *service) send(ctx context.Context, method, path string, body content, a
 	}
 	if body.mediaType != "" {
 		req.Header.Set("Content-Type", body.mediaType)
+	}
+	if body.version != "" {
+		req.Header.Set("Version", body.version)
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
