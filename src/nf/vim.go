@@ -45,7 +45,12 @@ func (r Region) VIMID() string { return UUIDOf("k8splugin.io/vim/" + r.ID) }
 // UUIDOf returns a UUID that is made of a name.
 func UUIDOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8 of RFC 9562: the bits are the issuer's
-	text := hex.EncodeToString(sum[:16])
+	return UUID([16]byte(sum[:16]), 8) // of this version, the bits are the issuer's
+}
+
+// UUID returns a UUID (RFC 9562) of a version from 1 to 8 with the other bits given.
+func UUID(bits [16]byte, version byte) string {
+	bits[6], bits[8] = bits[6]&0x0f|version<<4, bits[8]&0x3f|0x80
+	text := hex.EncodeToString(bits[:])
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
