@@ -182,6 +182,14 @@ func (o importOrder) run(ctx context.Context, p process) (report *migration.Repo
 	if err != nil {
 		return nil, err
 	}
+	return o.within(ctx, p, func(db *secureStore, parts *service) (*migration.Report, error) {
+		return o.copy(ctx, from, seen, db, parts)
+	})
+}
+
+// within opens the store, runs an import with the parts of a service on it, and closes
+// it. The report is nil if the import did not start.
+func (o importOrder) within(ctx context.Context, p process, do func(*secureStore, *service) (*migration.Report, error)) (report *migration.Report, err error) {
 	obs, err := o.cfg.observability(ctx, p)
 	if err != nil {
 		return nil, err
@@ -197,6 +205,11 @@ func (o importOrder) run(ctx context.Context, p process) (report *migration.Repo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, parts.audit.Close()) }()
+	return do(db, parts)
+}
+
+// copy imports what was read from ONAP's store.
+func (o importOrder) copy(ctx context.Context, from *onapstore.Store, seen onapstore.Installation, db *secureStore, parts *service) (report *migration.Report, err error) {
 	im, err := onapimport.New(onapimport.Config{
 		Content: from.Content, KV: db.kv, Bundles: parts.bundles, Regions: parts.catalog, Engine: parts.engine, Dry: o.dry,
 		Open: func(r nf.Region) (onapimport.Cluster, error) { return parts.pool.Open(r.ID, r.Access) },

@@ -138,24 +138,11 @@ func vimCredentials(file string) (map[string]map[string]any, error) {
 }
 
 // runTacker executes the import. The report is nil if it did not start.
-func (o importOrder) runTacker(ctx context.Context, p process, cfg tackerimport.Config) (report *migration.Report, err error) {
-	obs, err := o.cfg.observability(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer obs.close(ctx)
-	db, err := o.open(ctx, obs)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	parts, err := assemble(ctx, o.cfg, db, obs)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, parts.audit.Close()) }()
-	cfg.To = tackerimport.API{URL: "http://localhost", Client: &http.Client{Transport: inProcess{parts.handler}}}
-	return tackerimport.Import(ctx, cfg)
+func (o importOrder) runTacker(ctx context.Context, p process, cfg tackerimport.Config) (*migration.Report, error) {
+	return o.within(ctx, p, func(_ *secureStore, parts *service) (*migration.Report, error) {
+		cfg.To = tackerimport.API{URL: "http://localhost", Client: &http.Client{Transport: inProcess{parts.handler}}}
+		return tackerimport.Import(ctx, cfg)
+	})
 }
 
 // inProcess sends requests to a handler in this process.
