@@ -96,8 +96,8 @@ func checkVersion(r *http.Request) error {
 
 const maxQuote = 40
 
-// Formats returns a handler that gives each response below a path with a version the
-// headers that ETSI requires, whoever writes it. In requests for ETSI's APIs it accepts
+// Formats returns a handler that sets the headers that ETSI requires on every response
+// below a path with a version, errors of the server included. In requests for ETSI's APIs it accepts
 // the selector "exclude-fields", as a client spells it, for "exclude_fields".
 func Formats(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
