@@ -34,40 +34,24 @@ type aaiSettings struct {
 	Tenants  bool // missing ones are created
 }
 
-// aaiFlags defines the flags of aaiSettings.
-func aaiFlags(flags *pflag.FlagSet) {
-	flags.String("aai-url", "", "URL of ONAP's inventory A&AI, without /aai; if empty, A&AI is not used")
-	flags.Int("aai-version", 30, "version of A&AI's API, at least 24")
-	flags.String("aai-app-id", "k8splugin", "name of this service in A&AI; services that use the same A&AI need different names")
-	flags.String("aai-user-file", "", "file with the user for A&AI; like all files for A&AI, reloaded when it changes")
-	flags.String("aai-password-file", "", "file with the password for A&AI")
-	flags.String("aai-ca-file", "", "CA certificates that A&AI's certificate is verified with (default: those of the system)")
-	flags.String("aai-cert-file", "", "PEM file with the client certificate for A&AI and its chain")
-	flags.String("aai-key-file", "", "private key of the client certificate for A&AI")
-	flags.Float64("aai-rate", 5, "maximum requests per second that are sent to A&AI")
-	flags.Bool("aai-write", false, "write the objects of VNF instances, networks and flavors to A&AI, as aai-objects says")
-	flags.String("aai-objects", "k8s-resource,network", "comma-separated objects that are written to A&AI: k8s-resource (objects and pods), vserver (pods with their addresses), network, flavor (classes of the nodes of cloud regions, with their features)")
-	flags.String("aai-service-url", "", "URL of this service in the links of objects in A&AI; required with --aai-write")
-	flags.Duration("aai-interval", 30*time.Second, "interval at which changes of pods, and of operations of other replicas, are looked for")
-	flags.Duration("aai-sweep", time.Hour, "interval at which everything in A&AI is compared")
-	flags.Bool("aai-create-tenant", false, "create a tenant in A&AI if one is needed and missing; the service does not delete it")
-	flags.Int("aai-parallel", 2, "maximum number of VNF instances, networks and cloud regions that are written to A&AI at once")
-}
-
-func (s *aaiSettings) take(flags *pflag.FlagSet) {
-	for name, into := range map[string]*string{
-		"aai-url": &s.URL, "aai-app-id": &s.AppID, "aai-user-file": &s.Files.User, "aai-password-file": &s.Files.Password,
-		"aai-objects": &s.Objects, "aai-service-url": &s.Service, "aai-ca-file": &s.Files.CA, "aai-cert-file": &s.Files.Certificate, "aai-key-file": &s.Files.Key,
-	} {
-		*into, _ = flags.GetString(name)
-	}
-	s.Version, _ = flags.GetInt("aai-version")
-	s.Rate, _ = flags.GetFloat64("aai-rate")
-	s.Write, _ = flags.GetBool("aai-write")
-	s.Tenants, _ = flags.GetBool("aai-create-tenant")
-	s.Interval, _ = flags.GetDuration("aai-interval")
-	s.Sweep, _ = flags.GetDuration("aai-sweep")
-	s.Parallel, _ = flags.GetInt("aai-parallel")
+// flags defines the flags of the settings.
+func (s *aaiSettings) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.URL, "aai-url", "", "URL of ONAP's inventory A&AI, without /aai; if empty, A&AI is not used")
+	flags.IntVar(&s.Version, "aai-version", 30, "version of A&AI's API, at least 24")
+	flags.StringVar(&s.AppID, "aai-app-id", "k8splugin", "name of this service in A&AI; services that use the same A&AI need different names")
+	flags.StringVar(&s.Files.User, "aai-user-file", "", "file with the user for A&AI; like all files for A&AI, reloaded when it changes")
+	flags.StringVar(&s.Files.Password, "aai-password-file", "", "file with the password for A&AI")
+	flags.StringVar(&s.Files.CA, "aai-ca-file", "", "CA certificates that A&AI's certificate is verified with (default: those of the system)")
+	flags.StringVar(&s.Files.Certificate, "aai-cert-file", "", "PEM file with the client certificate for A&AI and its chain")
+	flags.StringVar(&s.Files.Key, "aai-key-file", "", "private key of the client certificate for A&AI")
+	flags.Float64Var(&s.Rate, "aai-rate", 5, "maximum requests per second that are sent to A&AI")
+	flags.BoolVar(&s.Write, "aai-write", false, "write the objects of VNF instances, networks and flavors to A&AI, as aai-objects says")
+	flags.StringVar(&s.Objects, "aai-objects", "k8s-resource,network", "comma-separated objects that are written to A&AI: k8s-resource (objects and pods), vserver (pods with their addresses), network, flavor (classes of the nodes of cloud regions, with their features)")
+	flags.StringVar(&s.Service, "aai-service-url", "", "URL of this service in the links of objects in A&AI; required with --aai-write")
+	flags.DurationVar(&s.Interval, "aai-interval", 30*time.Second, "interval at which changes of pods, and of operations of other replicas, are looked for")
+	flags.DurationVar(&s.Sweep, "aai-sweep", time.Hour, "interval at which everything in A&AI is compared")
+	flags.BoolVar(&s.Tenants, "aai-create-tenant", false, "create a tenant in A&AI if one is needed and missing; the service does not delete it")
+	flags.IntVar(&s.Parallel, "aai-parallel", 2, "maximum number of VNF instances, networks and cloud regions that are written to A&AI at once")
 }
 
 func (s *aaiSettings) validate(wrong func(name, format string, args ...any)) {
@@ -149,15 +133,6 @@ func (s *aaiSettings) written() (out aaisource.Written, err error) {
 		return out, errors.New("must name at least one of k8s-resource, vserver, network and flavor")
 	}
 	return out, nil
-}
-
-// LogValue returns the settings; passwords are not among them.
-func (s aaiSettings) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.String("url", s.URL), slog.Int("version", s.Version), slog.String("app-id", s.AppID), slog.String("user-file", s.Files.User),
-		slog.String("password-file", s.Files.Password), slog.String("ca-file", s.Files.CA), slog.String("cert-file", s.Files.Certificate), slog.Float64("rate", s.Rate),
-		slog.Bool("write", s.Write), slog.Bool("create-tenant", s.Tenants), slog.String("objects", s.Objects), slog.String("service-url", s.Service), slog.String("interval", s.Interval.String()), slog.String("sweep", s.Sweep.String()), slog.Int("parallel", s.Parallel),
-	)
 }
 
 // writer returns what writes to A&AI.

@@ -35,25 +35,15 @@ type aaiRegionSettings struct {
 	Group    string
 }
 
-// aaiRegionFlags defines the flags of aaiRegionSettings.
-func aaiRegionFlags(flags *pflag.FlagSet) {
-	flags.String("aai-regions", aaiRegionsOnDemand, "cloud regions that are imported from A&AI if --aai-url is set: off, on-demand (those that requests name) or poll (all Kubernetes clusters)")
-	flags.Duration("aai-poll", 10*time.Minute, "interval between comparisons of the imported cloud regions with A&AI")
-	flags.String("aai-region-types", "k8s", "comma-separated cloud types of A&AI that are Kubernetes clusters")
-	flags.String("aai-region-secrets", "", "folder of the kubeconfigs that A&AI refers to by name: NAME, or NAME/kubeconfig as in a mounted Secret")
-	flags.Bool("aai-region-insecure", false, "accept tokens from A&AI with ssl-insecure, for which the cluster's certificate is not verified")
-	flags.String("aai-events-group", "", "group of Kafka that receives A&AI's events from --kafka-brokers, so that imported cloud regions follow A&AI at once (default: no events)")
-	flags.Bool("onap-prefixes", true, "accept the paths of ONAP's broker and of MSB: /api/multicloud and /api/multicloud-k8s, each with /v0 and /v1")
-}
-
-func (s *aaiRegionSettings) take(flags *pflag.FlagSet) {
-	s.Mode, _ = flags.GetString("aai-regions")
-	s.Period, _ = flags.GetDuration("aai-poll")
-	s.Types, _ = flags.GetString("aai-region-types")
-	s.Secrets, _ = flags.GetString("aai-region-secrets")
-	s.Insecure, _ = flags.GetBool("aai-region-insecure")
-	s.Prefixes, _ = flags.GetBool("onap-prefixes")
-	s.Group, _ = flags.GetString("aai-events-group")
+// flags defines the flags of the settings.
+func (s *aaiRegionSettings) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Mode, "aai-regions", aaiRegionsOnDemand, "cloud regions that are imported from A&AI if --aai-url is set: off, on-demand (those that requests name) or poll (all Kubernetes clusters)")
+	flags.DurationVar(&s.Period, "aai-poll", 10*time.Minute, "interval between comparisons of the imported cloud regions with A&AI")
+	flags.StringVar(&s.Types, "aai-region-types", "k8s", "comma-separated cloud types of A&AI that are Kubernetes clusters")
+	flags.StringVar(&s.Secrets, "aai-region-secrets", "", "folder of the kubeconfigs that A&AI refers to by name: NAME, or NAME/kubeconfig as in a mounted Secret")
+	flags.BoolVar(&s.Insecure, "aai-region-insecure", false, "accept tokens from A&AI with ssl-insecure, for which the cluster's certificate is not verified")
+	flags.StringVar(&s.Group, "aai-events-group", "", "group of Kafka that receives A&AI's events from --kafka-brokers, so that imported cloud regions follow A&AI at once (default: no events)")
+	flags.BoolVar(&s.Prefixes, "onap-prefixes", true, "accept the paths of ONAP's broker and of MSB: /api/multicloud and /api/multicloud-k8s, each with /v0 and /v1")
 }
 
 func (s *aaiRegionSettings) validate(url string, k kafkaSettings, wrong func(name, format string, args ...any)) {
@@ -83,15 +73,6 @@ func (s *aaiRegionSettings) validate(url string, k kafkaSettings, wrong func(nam
 		wrong("kafka-brokers", "is required with --aai-events-group")
 	}
 	k.validate(wrong)
-}
-
-// LogValue returns the settings.
-func (s aaiRegionSettings) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.String("mode", s.Mode), slog.String("poll", s.Period.String()), slog.String("types", s.Types), slog.String("secrets", s.Secrets),
-		slog.Bool("insecure", s.Insecure), slog.Bool("onap-prefixes", s.Prefixes),
-		slog.String("events-group", s.Group),
-	)
 }
 
 // importRegions creates the importer of cloud regions, if A&AI is used.

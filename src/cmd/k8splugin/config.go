@@ -24,62 +24,64 @@ import (
 // Config is the configuration of the service. Precedence, highest first: flags,
 // environment, file, defaults.
 type Config struct {
-	Listen    string `koanf:"listen"`
-	Data      string `koanf:"data"`
-	Store     string `koanf:"store"`
-	LogLevel  string `koanf:"log-level"`
-	LogFormat string `koanf:"log-format"`
+	Listen    string
+	Data      string
+	Store     string
+	LogLevel  string
+	LogFormat string
 
-	Workers          int           `koanf:"workers"`
-	OperationTimeout time.Duration `koanf:"operation-timeout"`
-	SyncWait         time.Duration `koanf:"sync-timeout"`
-	DrainTimeout     time.Duration `koanf:"drain-timeout"`
-	MaxPackage       int64         `koanf:"max-package-bytes"`
-	Retention        time.Duration `koanf:"operation-retention"`
-	Lease            time.Duration `koanf:"lease-duration"`
-	Replica          string        `koanf:"replica-name"`
-	PruneObjects     int           `koanf:"prune-objects"`
-	PruneShare       float64       `koanf:"prune-share"`
-	StoreQuota       int64         `koanf:"store-quota"`
+	Workers          int
+	OperationTimeout time.Duration
+	SyncWait         time.Duration
+	DrainTimeout     time.Duration
+	MaxPackage       int64
+	Retention        time.Duration
+	Lease            time.Duration
+	Replica          string
+	PruneObjects     int
+	PruneShare       float64
+	StoreQuota       int64
 
-	KeyFile string    `koanf:"encryption-key-file"`
-	Keys    nf.Secret `koanf:"-"` // from the environment only, because flags are visible to other users
+	KeyFile string
+	Keys    nf.Secret // from the environment only, because flags are visible to other users
 
-	AccessFile     string        `koanf:"access-file"`
-	InsecureNoAuth bool          `koanf:"insecure-no-auth"`
-	TLSCert        string        `koanf:"tls-cert"`
-	TLSKey         string        `koanf:"tls-key"`
-	TLSClientCA    string        `koanf:"tls-client-ca"`
-	Hosts          string        `koanf:"allowed-hosts"`
-	RateLimit      float64       `koanf:"rate-limit"`
-	ProtectMetrics bool          `koanf:"protect-metrics"`
-	AuditFile      string        `koanf:"audit-file"`
-	AuditRetention time.Duration `koanf:"audit-retention"`
-	Istio          istioConfig   `koanf:"-"` // its settings have flags of their own
+	AccessFile     string
+	InsecureNoAuth bool
+	TLSCert        string
+	TLSKey         string
+	TLSClientCA    string
+	Hosts          string
+	RateLimit      float64
+	ProtectMetrics bool
+	AuditFile      string
+	AuditRetention time.Duration
+	Istio          istioConfig
 
-	ONAPErrors    string `koanf:"onap-errors"`
-	CallbackAllow string `koanf:"allowed-callbacks"`
-	RegionAllow   string `koanf:"allowed-region-hosts"`
-	ChartSources  string `koanf:"allowed-chart-hosts"`
+	ONAPErrors    string
+	CallbackAllow string
+	RegionAllow   string
+	ChartSources  string
 
-	ChartSourcesPlain string `koanf:"plain-http-chart-hosts"`
+	ChartSourcesPlain string
 	// CSARAuthorities is a file with the certificates of the authorities that sign CSARs.
-	CSARAuthorities string `koanf:"csar-ca-file"`
-	ReadinessRules  string `koanf:"readiness-rules"`
+	CSARAuthorities string
+	ReadinessRules  string
 
-	Kud          string `koanf:"kud-dir"`
-	KudArtifacts string `koanf:"kud-artifacts"`
+	Kud          string
+	KudArtifacts string
 
-	OTLPEndpoint string  `koanf:"otlp-endpoint"`
-	OTLPInsecure bool    `koanf:"otlp-insecure"`
-	OTLPSample   float64 `koanf:"otlp-sample-ratio"`
+	OTLPEndpoint string
+	OTLPInsecure bool
+	OTLPSample   float64
 
-	AAI        aaiSettings       `koanf:"-"`
-	AAIRegions aaiRegionSettings `koanf:"-"`
-	NFVO       nfvoSettings      `koanf:"-"`
-	SDC        sdcSettings       `koanf:"-"`
-	Keystone   keystoneSettings  `koanf:"-"`
-	VNFNotify  vnfNotifySettings `koanf:"-"`
+	AAI        aaiSettings
+	AAIRegions aaiRegionSettings
+	NFVO       nfvoSettings
+	SDC        sdcSettings
+	Keystone   keystoneSettings
+	VNFNotify  vnfNotifySettings
+
+	logged []slog.Attr // all settings, for the log
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -92,65 +94,68 @@ const largestPackage = 1 << 40
 // the default maximum size.
 const minStoreQuota = 64 << 20
 
-// configFlags defines a flag for every field, with the default of the setting.
-func configFlags(flags *pflag.FlagSet) {
+// configFlags defines the flags of the settings.
+func configFlags(flags *pflag.FlagSet) { new(Config).flags(flags) }
+
+// flags defines a flag for every field, with the default of the setting.
+func (c *Config) flags(flags *pflag.FlagSet) {
 	flags.String("config", "", "YAML file with these settings, named like the flags (env K8SPLUGIN_CONFIG)")
-	flags.String("listen", "127.0.0.1:9015", "host:port to listen on")
-	flags.String("data", defaultData(), "folder of the embedded database")
-	flags.String("store", "etcd", "database: "+storeUsage)
-	flags.Int64("store-quota", etcd.DefaultQuota, "maximum size in bytes of the embedded store's database file; above it, writes fail")
-	flags.String("log-level", "info", "log level: debug, info, warn or error")
-	flags.String("log-format", "json", "log format: json or text")
-	flags.Int("workers", 32, "maximum number of operations that act concurrently")
-	flags.Duration("operation-timeout", 15*time.Minute, "timeout of an operation whose request sets none")
-	flags.Duration("sync-timeout", 10*time.Minute, "maximum time that a request waits for its operation before the response is 202")
-	flags.Duration("drain-timeout", 20*time.Second, "time that running operations and requests have to finish after SIGTERM")
-	flags.Duration("operation-retention", 30*24*time.Hour, "time that operations are kept after they end")
-	flags.Duration("lease-duration", 10*time.Second, "time without a heartbeat before a replica is considered dead")
-	flags.String("replica-name", defaultReplica(), "name of this replica in the audit log and in traces")
-	flags.Int64("max-package-bytes", 64<<20, "maximum size of a package's archive in bytes")
-	flags.Int("prune-objects", 10, "maximum number of objects that a change may delete without confirmation")
-	flags.Float64("prune-share", 0.5, "maximum share of an instance's objects that a change may delete without confirmation, if it deletes more than two objects")
-	flags.String("encryption-key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
-	accessFlags(flags)
-	keystoneFlags(flags)
-	vnfNotifyFlags(flags)
-	istioFlags(flags)
-	apiFlags(flags)
-	aaiFlags(flags)
-	sdcFlags(flags)
-	aaiRegionFlags(flags)
-	nfvoFlags(flags)
+	flags.StringVar(&c.Listen, "listen", "127.0.0.1:9015", "host:port to listen on")
+	flags.StringVar(&c.Data, "data", defaultData(), "folder of the embedded database")
+	flags.StringVar(&c.Store, "store", "etcd", "database: "+storeUsage)
+	flags.Int64Var(&c.StoreQuota, "store-quota", etcd.DefaultQuota, "maximum size in bytes of the embedded store's database file; above it, writes fail")
+	flags.StringVar(&c.LogLevel, "log-level", "info", "log level: debug, info, warn or error")
+	flags.StringVar(&c.LogFormat, "log-format", "json", "log format: json or text")
+	flags.IntVar(&c.Workers, "workers", 32, "maximum number of operations that act concurrently")
+	flags.DurationVar(&c.OperationTimeout, "operation-timeout", 15*time.Minute, "timeout of an operation whose request sets none")
+	flags.DurationVar(&c.SyncWait, "sync-timeout", 10*time.Minute, "maximum time that a request waits for its operation before the response is 202")
+	flags.DurationVar(&c.DrainTimeout, "drain-timeout", 20*time.Second, "time that running operations and requests have to finish after SIGTERM")
+	flags.DurationVar(&c.Retention, "operation-retention", 30*24*time.Hour, "time that operations are kept after they end")
+	flags.DurationVar(&c.Lease, "lease-duration", 10*time.Second, "time without a heartbeat before a replica is considered dead")
+	flags.StringVar(&c.Replica, "replica-name", defaultReplica(), "name of this replica in the audit log and in traces")
+	flags.Int64Var(&c.MaxPackage, "max-package-bytes", 64<<20, "maximum size of a package's archive in bytes")
+	flags.IntVar(&c.PruneObjects, "prune-objects", 10, "maximum number of objects that a change may delete without confirmation")
+	flags.Float64Var(&c.PruneShare, "prune-share", 0.5, "maximum share of an instance's objects that a change may delete without confirmation, if it deletes more than two objects")
+	flags.StringVar(&c.KeyFile, "encryption-key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
+	c.accessFlags(flags)
+	c.Keystone.flags(flags)
+	c.VNFNotify.flags(flags)
+	c.Istio.flags(flags)
+	c.apiFlags(flags)
+	c.AAI.flags(flags)
+	c.SDC.flags(flags)
+	c.AAIRegions.flags(flags)
+	c.NFVO.flags(flags)
 }
 
 // apiFlags defines the flags for what the APIs may reach and how they respond.
-func apiFlags(flags *pflag.FlagSet) {
-	flags.String("onap-errors", "legacy", "response of ONAP's API if an object does not exist: legacy (500, as released clients expect) or strict (404)")
-	flags.String("allowed-callbacks", "", "comma-separated hosts, addresses and networks that notifications may be sent to although they are loopback or link-local")
-	flags.String("allowed-region-hosts", "", "comma-separated hosts, addresses and networks that cloud regions may have although they are link-local or loopback; loopback is always allowed if the service itself listens on loopback only")
-	flags.String("plain-http-chart-hosts", "", "comma-separated chart sources that are accessed without TLS")
-	flags.String("csar-ca-file", "", "CA certificates of the authorities that sign CSARs; a CSAR that none of them has signed is rejected (default: signatures are optional)")
-	flags.String("readiness-rules", "", "YAML file with rules that determine when custom resources are ready, in addition to the shipped ones")
-	flags.String("kud-dir", "", "folder of the Ansible collection that builds sites; if empty, only scripts build sites")
-	flags.String("kud-artifacts", "", "folder or URL of the files that sites are built from, unless a site names its own URL")
-	flags.String("allowed-chart-hosts", "", "comma-separated hosts of registries and chart repositories that charts may be fetched from; if empty, none")
+func (c *Config) apiFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.ONAPErrors, "onap-errors", "legacy", "response of ONAP's API if an object does not exist: legacy (500, as released clients expect) or strict (404)")
+	flags.StringVar(&c.CallbackAllow, "allowed-callbacks", "", "comma-separated hosts, addresses and networks that notifications may be sent to although they are loopback or link-local")
+	flags.StringVar(&c.RegionAllow, "allowed-region-hosts", "", "comma-separated hosts, addresses and networks that cloud regions may have although they are link-local or loopback; loopback is always allowed if the service itself listens on loopback only")
+	flags.StringVar(&c.ChartSourcesPlain, "plain-http-chart-hosts", "", "comma-separated chart sources that are accessed without TLS")
+	flags.StringVar(&c.CSARAuthorities, "csar-ca-file", "", "CA certificates of the authorities that sign CSARs; a CSAR that none of them has signed is rejected (default: signatures are optional)")
+	flags.StringVar(&c.ReadinessRules, "readiness-rules", "", "YAML file with rules that determine when custom resources are ready, in addition to the shipped ones")
+	flags.StringVar(&c.Kud, "kud-dir", "", "folder of the Ansible collection that builds sites; if empty, only scripts build sites")
+	flags.StringVar(&c.KudArtifacts, "kud-artifacts", "", "folder or URL of the files that sites are built from, unless a site names its own URL")
+	flags.StringVar(&c.ChartSources, "allowed-chart-hosts", "", "comma-separated hosts of registries and chart repositories that charts may be fetched from; if empty, none")
 }
 
 // accessFlags defines the flags for access control, TLS and the audit log.
-func accessFlags(flags *pflag.FlagSet) {
-	flags.String("access-file", "", "YAML file with the access rules; without it, anyone on this machine can do everything")
-	flags.Bool("insecure-no-auth", false, "serve other machines without --access-file: anyone who can reach the address can do everything")
-	flags.String("tls-cert", "", "PEM file with the service's certificate and its chain; reloaded when it changes")
-	flags.String("tls-key", "", "private key of the certificate")
-	flags.String("tls-client-ca", "", "CA certificates that client certificates are verified with")
-	flags.String("allowed-hosts", "", "comma-separated host names that requests may address in addition to loopback names, if access rules are not set")
-	flags.Float64("rate-limit", 0, "maximum requests per second per client, with bursts of twice that; 0 means no limit")
-	flags.Bool("protect-metrics", true, "with --access-file, require region:read for all cloud regions to read /metrics, which names them")
-	flags.String("audit-file", "", "file that every change and every denied request is written to, in addition to the store")
-	flags.Duration("audit-retention", 90*24*time.Hour, "time that the store keeps audit entries")
-	flags.String("otlp-endpoint", "", "OpenTelemetry collector that traces are sent to over HTTP: host:port or a URL")
-	flags.Bool("otlp-insecure", false, "connect to the collector without TLS")
-	flags.Float64("otlp-sample-ratio", 1, "share of requests that are traced, from 0 to 1")
+func (c *Config) accessFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.AccessFile, "access-file", "", "YAML file with the access rules; without it, anyone on this machine can do everything")
+	flags.BoolVar(&c.InsecureNoAuth, "insecure-no-auth", false, "serve other machines without --access-file: anyone who can reach the address can do everything")
+	flags.StringVar(&c.TLSCert, "tls-cert", "", "PEM file with the service's certificate and its chain; reloaded when it changes")
+	flags.StringVar(&c.TLSKey, "tls-key", "", "private key of the certificate")
+	flags.StringVar(&c.TLSClientCA, "tls-client-ca", "", "CA certificates that client certificates are verified with")
+	flags.StringVar(&c.Hosts, "allowed-hosts", "", "comma-separated host names that requests may address in addition to loopback names, if access rules are not set")
+	flags.Float64Var(&c.RateLimit, "rate-limit", 0, "maximum requests per second per client, with bursts of twice that; 0 means no limit")
+	flags.BoolVar(&c.ProtectMetrics, "protect-metrics", true, "with --access-file, require region:read for all cloud regions to read /metrics, which names them")
+	flags.StringVar(&c.AuditFile, "audit-file", "", "file that every change and every denied request is written to, in addition to the store")
+	flags.DurationVar(&c.AuditRetention, "audit-retention", 90*24*time.Hour, "time that the store keeps audit entries")
+	flags.StringVar(&c.OTLPEndpoint, "otlp-endpoint", "", "OpenTelemetry collector that traces are sent to over HTTP: host:port or a URL")
+	flags.BoolVar(&c.OTLPInsecure, "otlp-insecure", false, "connect to the collector without TLS")
+	flags.Float64Var(&c.OTLPSample, "otlp-sample-ratio", 1, "share of requests that are traced, from 0 to 1")
 }
 
 func defaultReplica() string {
@@ -181,61 +186,26 @@ func loadConfig(flags *pflag.FlagSet, getenv func(string) string) (Config, error
 	}
 	var cfg Config
 	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name == "config" || f.Name == "help" || f.Changed || !k.Exists(f.Name) {
-			return
+	bound := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cfg.flags(bound)
+	bound.VisitAll(func(f *pflag.Flag) {
+		value := flags.Lookup(f.Name).Value.String()
+		if !flags.Changed(f.Name) && f.Name != "config" && k.Exists(f.Name) {
+			value = k.String(f.Name)
 		}
-		if err := f.Value.Set(k.String(f.Name)); err != nil {
+		if err := f.Value.Set(value); err != nil {
 			errs = append(errs, fmt.Errorf("%s, from %s: %w", f.Name, settings[f.Name], err))
 		}
+		cfg.logged = append(cfg.logged, slog.String(f.Name, masked(value)))
 	})
 	if err := errors.Join(errs...); err != nil {
 		return cfg, cli.Usage(fmt.Errorf("cannot use the configuration: %w", err))
 	}
-	cfg.take(flags)
 	cfg.Keys = nf.Secret(getenv(envPrefix + "KEYS"))
 	if err := cfg.validate(); err != nil {
 		return cfg, cli.Usage(fmt.Errorf("cannot use the configuration: %w", err))
 	}
 	return cfg, nil
-}
-
-// take copies the flags' values into the configuration.
-func (c *Config) take(flags *pflag.FlagSet) {
-	for name, into := range map[string]*string{
-		"listen": &c.Listen, "data": &c.Data, "store": &c.Store, "log-level": &c.LogLevel, "log-format": &c.LogFormat, "replica-name": &c.Replica,
-		"encryption-key-file": &c.KeyFile, "access-file": &c.AccessFile, "tls-cert": &c.TLSCert, "tls-key": &c.TLSKey, "tls-client-ca": &c.TLSClientCA,
-		"allowed-hosts": &c.Hosts, "audit-file": &c.AuditFile, "otlp-endpoint": &c.OTLPEndpoint,
-		"onap-errors": &c.ONAPErrors, "allowed-callbacks": &c.CallbackAllow, "allowed-region-hosts": &c.RegionAllow, "allowed-chart-hosts": &c.ChartSources,
-		"plain-http-chart-hosts": &c.ChartSourcesPlain, "csar-ca-file": &c.CSARAuthorities, "readiness-rules": &c.ReadinessRules, "kud-dir": &c.Kud, "kud-artifacts": &c.KudArtifacts,
-	} {
-		*into, _ = flags.GetString(name)
-	}
-	for name, into := range map[string]*time.Duration{
-		"operation-timeout": &c.OperationTimeout, "sync-timeout": &c.SyncWait, "drain-timeout": &c.DrainTimeout, "operation-retention": &c.Retention,
-		"lease-duration": &c.Lease, "audit-retention": &c.AuditRetention,
-	} {
-		*into, _ = flags.GetDuration(name)
-	}
-	for name, into := range map[string]*bool{
-		"insecure-no-auth": &c.InsecureNoAuth, "protect-metrics": &c.ProtectMetrics, "otlp-insecure": &c.OTLPInsecure,
-	} {
-		*into, _ = flags.GetBool(name)
-	}
-	for name, into := range map[string]*float64{"prune-share": &c.PruneShare, "rate-limit": &c.RateLimit, "otlp-sample-ratio": &c.OTLPSample} {
-		*into, _ = flags.GetFloat64(name)
-	}
-	c.Istio.take(flags)
-	c.Workers, _ = flags.GetInt("workers")
-	c.PruneObjects, _ = flags.GetInt("prune-objects")
-	c.MaxPackage, _ = flags.GetInt64("max-package-bytes")
-	c.StoreQuota, _ = flags.GetInt64("store-quota")
-	c.AAI.take(flags)
-	c.SDC.take(flags)
-	c.Keystone.take(flags)
-	c.VNFNotify.take(flags)
-	c.AAIRegions.take(flags)
-	c.NFVO.take(flags)
 }
 
 func (c *Config) validate() error {
@@ -368,21 +338,8 @@ func listed(setting string) []string {
 	return strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// LogValue returns the configuration with secrets masked.
+// LogValue returns the settings as they were loaded, by the names of their flags, with
+// passwords of URLs masked.
 func (c Config) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.String("listen", c.Listen), slog.String("data", c.Data), slog.String("store", masked(c.Store)),
-		slog.String("log-level", c.LogLevel), slog.String("log-format", c.LogFormat),
-		slog.Int("workers", c.Workers), slog.String("operation-timeout", c.OperationTimeout.String()), slog.String("sync-timeout", c.SyncWait.String()),
-		slog.String("drain-timeout", c.DrainTimeout.String()), slog.Int64("max-package-bytes", c.MaxPackage), slog.Int64("store-quota", c.StoreQuota), slog.String("operation-retention", c.Retention.String()),
-		slog.String("lease-duration", c.Lease.String()), slog.String("replica-name", c.Replica), slog.Int("prune-objects", c.PruneObjects), slog.Float64("prune-share", c.PruneShare),
-		slog.String("encryption-key-file", c.keyFile()), slog.Bool("keys-from-environment", len(c.Keys) > 0),
-		slog.String("access-file", c.AccessFile), slog.Bool("insecure-no-auth", c.InsecureNoAuth),
-		slog.String("tls-cert", c.TLSCert), slog.String("tls-client-ca", c.TLSClientCA), slog.String("allowed-hosts", c.Hosts),
-		slog.Any("istio", &c.Istio), slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics), slog.String("audit-file", c.AuditFile), slog.String("audit-retention", c.AuditRetention.String()),
-		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
-		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("csar-ca-file", c.CSARAuthorities), slog.String("readiness-rules", c.ReadinessRules), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
-		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
-		slog.Any("aai", c.AAI), slog.Any("aai-regions", c.AAIRegions), slog.Any("sdc", c.SDC), slog.Any("keystone", c.Keystone), slog.Any("vnf-notifications", c.VNFNotify), slog.Any("nfvo", c.NFVO),
-	)
+	return slog.GroupValue(append(c.logged, slog.Bool("keys-from-environment", len(c.Keys) > 0))...)
 }

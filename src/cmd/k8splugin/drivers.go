@@ -149,6 +149,9 @@ func openStore(ctx context.Context, cfg Config, log *slog.Logger) (database, err
 
 // masked hides the password in a URL.
 func masked(raw string) string {
+	if !strings.Contains(raw, "@") {
+		return raw
+	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		return "(not a URL)"

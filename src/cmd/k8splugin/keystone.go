@@ -21,24 +21,15 @@ type keystoneSettings struct {
 	Names   string
 }
 
-// keystoneFlags defines the flags of keystoneSettings.
-func keystoneFlags(flags *pflag.FlagSet) {
-	flags.String("keystone-url", "", "URL of OpenStack's Keystone, such as https://keystone.example.org:5000/v3; it validates the tokens of X-Auth-Token; requires access-file")
-	flags.String("keystone-user-file", "", "file with the user that validates tokens; like all files for Keystone, reloaded when it changes")
-	flags.String("keystone-password-file", "", "file with the password of the user")
-	flags.String("keystone-ca-file", "", "CA certificates that Keystone's certificate is verified with (default: those of the system)")
-	flags.String("keystone-project", "service", "project in which the user may validate tokens")
-	flags.String("keystone-domain", "Default", "name of the domain of the user and of its project")
-	flags.String("keystone-names-domain", "Default", "name of the domain whose projects and users have their names in this service; those of other domains have their ids")
-}
-
-func (s *keystoneSettings) take(flags *pflag.FlagSet) {
-	for name, into := range map[string]*string{
-		"keystone-url": &s.URL, "keystone-user-file": &s.Files.User, "keystone-password-file": &s.Files.Password, "keystone-ca-file": &s.Files.CA,
-		"keystone-project": &s.Project, "keystone-domain": &s.Domain, "keystone-names-domain": &s.Names,
-	} {
-		*into, _ = flags.GetString(name)
-	}
+// flags defines the flags of the settings.
+func (s *keystoneSettings) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.URL, "keystone-url", "", "URL of OpenStack's Keystone, such as https://keystone.example.org:5000/v3; it validates the tokens of X-Auth-Token; requires access-file")
+	flags.StringVar(&s.Files.User, "keystone-user-file", "", "file with the user that validates tokens; like all files for Keystone, reloaded when it changes")
+	flags.StringVar(&s.Files.Password, "keystone-password-file", "", "file with the password of the user")
+	flags.StringVar(&s.Files.CA, "keystone-ca-file", "", "CA certificates that Keystone's certificate is verified with (default: those of the system)")
+	flags.StringVar(&s.Project, "keystone-project", "service", "project in which the user may validate tokens")
+	flags.StringVar(&s.Domain, "keystone-domain", "Default", "name of the domain of the user and of its project")
+	flags.StringVar(&s.Names, "keystone-names-domain", "Default", "name of the domain whose projects and users have their names in this service; those of other domains have their ids")
 }
 
 func (s *keystoneSettings) validate(accessFile string, wrong func(name, format string, args ...any)) {
@@ -54,11 +45,6 @@ func (s *keystoneSettings) validate(accessFile string, wrong func(name, format s
 	if accessFile == "" {
 		wrong("keystone-url", "requires access-file, which grants permissions to projects and roles")
 	}
-}
-
-// LogValue returns the settings; they contain no secret.
-func (s keystoneSettings) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("url", s.URL), slog.String("project", s.Project), slog.String("domain", s.Domain), slog.String("names-domain", s.Names))
 }
 
 // keystone returns the client that validates tokens; nil: Keystone is not used.

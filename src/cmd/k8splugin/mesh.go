@@ -21,20 +21,13 @@ type istioConfig struct {
 	Peers     string
 }
 
-func istioFlags(flags *pflag.FlagSet) {
-	flags.String("istio-ca", "", "host:port of istiod, to request the service's certificate from; if empty, none is requested")
-	flags.String("istio-token-file", "/var/run/secrets/tokens/istio-token", "token of the service account, for the audience istio-ca; read again for each request")
-	flags.String("istio-root-file", "/var/run/secrets/istio/root-cert.pem", "PEM file with the roots of the mesh; when it changes, the certificate is renewed")
-	flags.String("istio-cluster", "", "id of the cluster that issued the token, in a mesh of several clusters")
-	flags.String("istio-peers", "", "comma-separated SPIFFE ids that connections with the certificate are limited to; an entry that ends in a slash allows all ids below it")
-}
-
-func (c *istioConfig) take(flags *pflag.FlagSet) {
-	for name, into := range map[string]*string{
-		"istio-ca": &c.CA, "istio-token-file": &c.TokenFile, "istio-root-file": &c.RootFile, "istio-cluster": &c.Cluster, "istio-peers": &c.Peers,
-	} {
-		*into, _ = flags.GetString(name)
-	}
+// flags defines the flags of the settings.
+func (c *istioConfig) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.CA, "istio-ca", "", "host:port of istiod, to request the service's certificate from; if empty, none is requested")
+	flags.StringVar(&c.TokenFile, "istio-token-file", "/var/run/secrets/tokens/istio-token", "token of the service account, for the audience istio-ca; read again for each request")
+	flags.StringVar(&c.RootFile, "istio-root-file", "/var/run/secrets/istio/root-cert.pem", "PEM file with the roots of the mesh; when it changes, the certificate is renewed")
+	flags.StringVar(&c.Cluster, "istio-cluster", "", "id of the cluster that issued the token, in a mesh of several clusters")
+	flags.StringVar(&c.Peers, "istio-peers", "", "comma-separated SPIFFE ids that connections with the certificate are limited to; an entry that ends in a slash allows all ids below it")
 }
 
 // identity returns the service's identity in the mesh, without a certificate yet;
@@ -54,12 +47,6 @@ func (c *istioConfig) validate() error {
 		return fmt.Errorf("istio-ca, istio-token-file, istio-root-file, istio-peers: %w", err)
 	}
 	return nil
-}
-
-// LogValue returns the settings for the log.
-func (c *istioConfig) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("ca", c.CA), slog.String("token-file", c.TokenFile), slog.String("root-file", c.RootFile),
-		slog.String("cluster", c.Cluster), slog.String("peers", c.Peers))
 }
 
 // surroundings creates the connections to ONAP's services, without connecting.

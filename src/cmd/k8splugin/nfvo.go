@@ -21,25 +21,16 @@ type nfvoSettings struct {
 	Files    peer.Files
 }
 
-// nfvoFlags defines the flags of nfvoSettings.
-func nfvoFlags(flags *pflag.FlagSet) {
-	flags.String("nfvo", "", "URL of an NFVO, without /grant/v1, that is asked for a grant before an operation on a VNF; if empty, everything is granted")
-	flags.String("nfvo-token-url", "", "token endpoint of the OAuth2 server for the NFVO; if empty, the user and the password are sent to the NFVO itself")
-	flags.String("nfvo-service-url", "", "URL of this service in requests to the NFVO; required with --nfvo")
-	flags.String("nfvo-user-file", "", "file with the user, or OAuth2 client id, for the NFVO; like all files for the NFVO, reloaded when it changes")
-	flags.String("nfvo-password-file", "", "file with the password, or OAuth2 client secret, for the NFVO")
-	flags.String("nfvo-ca-file", "", "CA certificates that the NFVO's certificate is verified with (default: those of the system)")
-	flags.String("nfvo-cert-file", "", "PEM file with the client certificate for the NFVO and its chain")
-	flags.String("nfvo-key-file", "", "private key of the client certificate for the NFVO")
-}
-
-func (s *nfvoSettings) take(flags *pflag.FlagSet) {
-	for name, into := range map[string]*string{
-		"nfvo": &s.URL, "nfvo-token-url": &s.TokenURL, "nfvo-service-url": &s.Service, "nfvo-user-file": &s.Files.User, "nfvo-password-file": &s.Files.Password,
-		"nfvo-ca-file": &s.Files.CA, "nfvo-cert-file": &s.Files.Certificate, "nfvo-key-file": &s.Files.Key,
-	} {
-		*into, _ = flags.GetString(name)
-	}
+// flags defines the flags of the settings.
+func (s *nfvoSettings) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.URL, "nfvo", "", "URL of an NFVO, without /grant/v1, that is asked for a grant before an operation on a VNF; if empty, everything is granted")
+	flags.StringVar(&s.TokenURL, "nfvo-token-url", "", "token endpoint of the OAuth2 server for the NFVO; if empty, the user and the password are sent to the NFVO itself")
+	flags.StringVar(&s.Service, "nfvo-service-url", "", "URL of this service in requests to the NFVO; required with --nfvo")
+	flags.StringVar(&s.Files.User, "nfvo-user-file", "", "file with the user, or OAuth2 client id, for the NFVO; like all files for the NFVO, reloaded when it changes")
+	flags.StringVar(&s.Files.Password, "nfvo-password-file", "", "file with the password, or OAuth2 client secret, for the NFVO")
+	flags.StringVar(&s.Files.CA, "nfvo-ca-file", "", "CA certificates that the NFVO's certificate is verified with (default: those of the system)")
+	flags.StringVar(&s.Files.Certificate, "nfvo-cert-file", "", "PEM file with the client certificate for the NFVO and its chain")
+	flags.StringVar(&s.Files.Key, "nfvo-key-file", "", "private key of the client certificate for the NFVO")
 }
 
 func (s *nfvoSettings) validate(wrong func(name, format string, args ...any)) {
@@ -67,14 +58,6 @@ func (s *nfvoSettings) validate(wrong func(name, format string, args ...any)) {
 	if (s.Files.Certificate == "") != (s.Files.Key == "") {
 		wrong("nfvo-cert-file, nfvo-key-file", "must be set together")
 	}
-}
-
-// LogValue returns the settings; passwords are not among them.
-func (s nfvoSettings) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.String("url", s.URL), slog.String("token-url", s.TokenURL), slog.String("service-url", s.Service), slog.String("user-file", s.Files.User),
-		slog.String("password-file", s.Files.Password), slog.String("ca-file", s.Files.CA), slog.String("cert-file", s.Files.Certificate),
-	)
 }
 
 // granter returns what asks the NFVO for grants, or nil if there is none. It sends nothing

@@ -231,7 +231,10 @@ func TestConfigurationLayers(t *testing.T) {
 
 func TestConfigurationIsLoggedMasked(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Store: "etcd://user:hunter2@host:2379"}
+	cfg, err := loadConfig(serveFlags(t, "--store", "etcd://user:hunter2@host:2379"), func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := cfg.LogValue().String()
 	if strings.Contains(text, "hunter2") || !strings.Contains(text, "host:2379") {
 		t.Errorf("logged configuration: %s", text)

@@ -45,35 +45,23 @@ type kafkaSettings struct {
 	CAFile       string
 }
 
-// sdcFlags defines the flags of sdcSettings.
-func sdcFlags(flags *pflag.FlagSet) {
-	flags.String("sdc-url", "", "URL of ONAP's design catalog SDC, without /sdc")
-	flags.String("sdc-mode", sdcOff, "use of SDC: off, on-demand (fetch definitions that a request names) or distribution (also follow notifications)")
-	flags.String("sdc-consumer", "multicloud-k8s", "id of this consumer in SDC")
-	flags.String("sdc-group", "multicloud", "group of Kafka that receives SDC's notifications")
-	flags.String("sdc-environment", "AUTO", "environment in the names of SDC's topics")
-	flags.Duration("sdc-poll", time.Hour, "interval at which the services that SDC has distributed are compared with those that were received, if sdc-mode is distribution")
-	flags.String("sdc-user-file", "", "file with the user for SDC; like all files for SDC and Kafka, reloaded when it changes")
-	flags.String("sdc-password-file", "", "file with the password for SDC")
-	flags.String("sdc-ca-file", "", "CA certificates that SDC's certificate is verified with (default: those of the system)")
-	flags.String("kafka-brokers", "", "comma-separated host:port of Kafka's brokers (default: those that SDC names; required for events of A&AI)")
-	flags.String("kafka-security", kafka.SASLPlaintext, "security of Kafka: "+strings.Join(kafka.Securities(), ", ")+"; SASL is SCRAM-SHA-512")
-	flags.String("kafka-user-file", "", "file with the user for Kafka")
-	flags.String("kafka-password-file", "", "file with the password for Kafka")
-	flags.String("kafka-jaas-file", "", "file with the user and the password for Kafka as sasl.jaas.config, instead of the two files")
-	flags.String("kafka-ca-file", "", "CA certificates that the brokers' certificates are verified with (default: those of the system)")
-}
-
-func (s *sdcSettings) take(flags *pflag.FlagSet) {
-	for name, into := range map[string]*string{
-		"sdc-url": &s.URL, "sdc-mode": &s.Mode, "sdc-consumer": &s.Consumer, "sdc-group": &s.Group, "sdc-environment": &s.Environment,
-		"sdc-user-file": &s.Files.User, "sdc-password-file": &s.Files.Password, "sdc-ca-file": &s.Files.CA,
-		"kafka-brokers": &s.Kafka.Brokers, "kafka-security": &s.Kafka.Security, "kafka-user-file": &s.Kafka.UserFile,
-		"kafka-password-file": &s.Kafka.PasswordFile, "kafka-jaas-file": &s.Kafka.JAASFile, "kafka-ca-file": &s.Kafka.CAFile,
-	} {
-		*into, _ = flags.GetString(name)
-	}
-	s.Poll, _ = flags.GetDuration("sdc-poll")
+// flags defines the flags of the settings.
+func (s *sdcSettings) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.URL, "sdc-url", "", "URL of ONAP's design catalog SDC, without /sdc")
+	flags.StringVar(&s.Mode, "sdc-mode", sdcOff, "use of SDC: off, on-demand (fetch definitions that a request names) or distribution (also follow notifications)")
+	flags.StringVar(&s.Consumer, "sdc-consumer", "multicloud-k8s", "id of this consumer in SDC")
+	flags.StringVar(&s.Group, "sdc-group", "multicloud", "group of Kafka that receives SDC's notifications")
+	flags.StringVar(&s.Environment, "sdc-environment", "AUTO", "environment in the names of SDC's topics")
+	flags.DurationVar(&s.Poll, "sdc-poll", time.Hour, "interval at which the services that SDC has distributed are compared with those that were received, if sdc-mode is distribution")
+	flags.StringVar(&s.Files.User, "sdc-user-file", "", "file with the user for SDC; like all files for SDC and Kafka, reloaded when it changes")
+	flags.StringVar(&s.Files.Password, "sdc-password-file", "", "file with the password for SDC")
+	flags.StringVar(&s.Files.CA, "sdc-ca-file", "", "CA certificates that SDC's certificate is verified with (default: those of the system)")
+	flags.StringVar(&s.Kafka.Brokers, "kafka-brokers", "", "comma-separated host:port of Kafka's brokers (default: those that SDC names; required for events of A&AI)")
+	flags.StringVar(&s.Kafka.Security, "kafka-security", kafka.SASLPlaintext, "security of Kafka: "+strings.Join(kafka.Securities(), ", ")+"; SASL is SCRAM-SHA-512")
+	flags.StringVar(&s.Kafka.UserFile, "kafka-user-file", "", "file with the user for Kafka")
+	flags.StringVar(&s.Kafka.PasswordFile, "kafka-password-file", "", "file with the password for Kafka")
+	flags.StringVar(&s.Kafka.JAASFile, "kafka-jaas-file", "", "file with the user and the password for Kafka as sasl.jaas.config, instead of the two files")
+	flags.StringVar(&s.Kafka.CAFile, "kafka-ca-file", "", "CA certificates that the brokers' certificates are verified with (default: those of the system)")
 }
 
 // used reports whether SDC is used at all.
@@ -118,16 +106,6 @@ func (k *kafkaSettings) validate(wrong func(name, format string, args ...any)) {
 	if strings.HasPrefix(k.Security, "SASL") && (k.JAASFile == "" && !two || k.JAASFile != "" && either) {
 		wrong("kafka-jaas-file, kafka-user-file, kafka-password-file", "either the first or both others must be set")
 	}
-}
-
-// LogValue returns the settings; passwords are not among them.
-func (s sdcSettings) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.String("url", s.URL), slog.String("mode", s.Mode), slog.String("consumer", s.Consumer), slog.String("group", s.Group), slog.String("environment", s.Environment), slog.String("poll", s.Poll.String()),
-		slog.String("user-file", s.Files.User), slog.String("password-file", s.Files.Password), slog.String("ca-file", s.Files.CA),
-		slog.String("kafka-brokers", s.Kafka.Brokers), slog.String("kafka-security", s.Kafka.Security), slog.String("kafka-user-file", s.Kafka.UserFile),
-		slog.String("kafka-password-file", s.Kafka.PasswordFile), slog.String("kafka-jaas-file", s.Kafka.JAASFile), slog.String("kafka-ca-file", s.Kafka.CAFile),
-	)
 }
 
 // access reads Kafka's files.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -29,22 +28,13 @@ type vnfNotifySettings struct {
 	Test     bool
 }
 
-// vnfNotifyFlags defines the flags of vnfNotifySettings.
-func vnfNotifyFlags(flags *pflag.FlagSet) {
-	flags.String("vnf-endpoint", "", "URL under which subscribers of SOL003 reach the service; it begins the links in notifications, alarms and subscriptions (default: links are paths)")
-	flags.String("vnf-callback-ca-file", "", "CA certificates that the callbacks of SOL003 and their token endpoints are verified with (default: those of the system); like the next two files, reloaded when it changes")
-	flags.String("vnf-callback-cert-file", "", "certificate that the service presents to callbacks of SOL003 whose subscription asks for one")
-	flags.String("vnf-callback-key-file", "", "private key of the certificate")
-	flags.Bool("vnf-callback-test", true, "reject a subscription of SOL003 whose callback does not answer a GET with 204 within 20 seconds")
-}
-
-func (s *vnfNotifySettings) take(flags *pflag.FlagSet) {
-	for name, into := range map[string]*string{
-		"vnf-endpoint": &s.Endpoint, "vnf-callback-ca-file": &s.Files.CA, "vnf-callback-cert-file": &s.Files.Certificate, "vnf-callback-key-file": &s.Files.Key,
-	} {
-		*into, _ = flags.GetString(name)
-	}
-	s.Test, _ = flags.GetBool("vnf-callback-test")
+// flags defines the flags of the settings.
+func (s *vnfNotifySettings) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.Endpoint, "vnf-endpoint", "", "URL under which subscribers of SOL003 reach the service; it begins the links in notifications, alarms and subscriptions (default: links are paths)")
+	flags.StringVar(&s.Files.CA, "vnf-callback-ca-file", "", "CA certificates that the callbacks of SOL003 and their token endpoints are verified with (default: those of the system); like the next two files, reloaded when it changes")
+	flags.StringVar(&s.Files.Certificate, "vnf-callback-cert-file", "", "certificate that the service presents to callbacks of SOL003 whose subscription asks for one")
+	flags.StringVar(&s.Files.Key, "vnf-callback-key-file", "", "private key of the certificate")
+	flags.BoolVar(&s.Test, "vnf-callback-test", true, "reject a subscription of SOL003 whose callback does not answer a GET with 204 within 20 seconds")
 }
 
 func (s *vnfNotifySettings) validate(wrong func(name, format string, args ...any)) {
@@ -56,12 +46,6 @@ func (s *vnfNotifySettings) validate(wrong func(name, format string, args ...any
 	if (s.Files.Certificate == "") != (s.Files.Key == "") {
 		wrong("vnf-callback-cert-file, vnf-callback-key-file", "must be set together")
 	}
-}
-
-// LogValue returns the settings; they contain no secret.
-func (s vnfNotifySettings) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("endpoint", s.Endpoint), slog.String("ca-file", s.Files.CA), slog.String("cert-file", s.Files.Certificate),
-		slog.String("key-file", s.Files.Key), slog.Bool("test", s.Test))
 }
 
 // vnfParts notify subscribers of SOL003, and find the faults that they are notified of.
