@@ -58,7 +58,16 @@ type manifest struct {
 	Chunks  int      `json:"chunks"`
 	Upload  string   `json:"upload,omitempty"`  // the upload that wrote the chunks; empty if the content is in the manifest
 	Users   []string `json:"users"`             // sorted, never empty
-	Content []byte   `json:"content,omitempty"` // the only chunk, of a small blob
+	Text    string   `json:"text,omitempty"`    // the only chunk, of a small blob that is UTF-8
+	Content []byte   `json:"content,omitempty"` // the only chunk, of another small blob
+}
+
+// small returns the content that is in the manifest.
+func (m manifest) small() []byte {
+	if m.Text != "" {
+		return []byte(m.Text)
+	}
+	return m.Content
 }
 
 // NewBlobs returns the blobs in the KV, under the keys "blobs/", "chunks/" and
@@ -243,7 +252,7 @@ func (b Blobs) Content(ctx context.Context, digest string) (*Content, error) {
 func (b Blobs) fetcher(ctx context.Context, digest string, m manifest) func(n int) ([]byte, error) {
 	return func(n int) ([]byte, error) {
 		if m.Upload == "" {
-			return m.Content, nil
+			return m.small(), nil
 		}
 		e, err := b.kv.Get(ctx, chunkKey(m.Upload, n))
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -24,7 +25,12 @@ func (b Blobs) PutOp(ctx context.Context, user string, content []byte) (Op, stri
 	m, read, err := b.manifests.GetRevision(ctx, digest)
 	switch {
 	case nf.KindOf(err) == nf.NotFound:
-		m = manifest{Size: int64(len(content)), Chunks: 1, Content: content}
+		m = manifest{Size: int64(len(content)), Chunks: 1}
+		if utf8.Valid(content) { // text is shorter than base64, and compresses better
+			m.Text = string(content)
+		} else {
+			m.Content = content
+		}
 	case err != nil:
 		return Op{}, "", err
 	}

@@ -67,6 +67,22 @@ func TestBlobsInline(t *testing.T) {
 	})
 }
 
+// TestBlobsInlineContent stores text and bytes that are no text.
+func TestBlobsInlineContent(t *testing.T) {
+	onEach(t, func(t *testing.T, kv store.KV) {
+		for reason, want := range map[string]string{
+			"text is stored as it is": "{\"kind\":\"ConfigMap\",\"text\":\"<ü\u2028\ufffd\x00>\"}",
+			"bytes are stored":        "\xff\x00{",
+		} {
+			digest := putInline(t, kv, "user", []byte(want))
+			got, err := store.NewBlobs(kv).ReadAll(t.Context(), digest)
+			if err != nil || string(got) != want {
+				t.Errorf("%s: %q came back as %q, error %v", reason, want, got, err)
+			}
+		}
+	})
+}
+
 // TestBlobsReleaseOp releases blobs by ops.
 func TestBlobsReleaseOp(t *testing.T) {
 	cases := map[string]struct {

@@ -87,8 +87,8 @@ func (v *secureStore) member(part string) string {
 func migrations() []schema.Migration {
 	nothing := func(context.Context) error { return nil }
 	return []schema.Migration{
-		// 0.1.0 cannot read them. This release reads both forms.
-		{Name: "let small plans be in the records of their blobs", Run: nothing},
+		// 0.1.0 cannot read either. This release reads both forms.
+		{Name: "compress records, and let small plans be in the records of their blobs", Run: nothing},
 	}
 }
 

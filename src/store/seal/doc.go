@@ -7,6 +7,9 @@
 // A value can be decrypted only under the key of the store under which it was
 // put.
 //
+// Values are compressed first, with a dictionary of what records have in common. So the
+// length of a stored value depends on its content, and not only on the length of that.
+//
 // Guarantees: a value that is not encrypted is rejected, and no error contains
 // content. The package does not hide keys, sizes or times. It does not detect
 // that a value was replaced by an older value of the same record. It does not

@@ -8,11 +8,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// The stored form of a value, version 1:
+// The stored form of a value, version 2:
 //
 //	offset    bytes  what
 //	0         7      "\xb5k8seal", which no JSON begins with
-//	7         1      the version of this form: 1
+//	7         1      the version of this form: 2
 //	8         1      n, the length of the KEK's id: 1 to 255
 //	9         n      the KEK's id, printable ASCII
 //	9+n       4      w, the length of the wrapped data key, big-endian: 1 to 2048
@@ -23,13 +23,17 @@ import (
 // The part from 9+n is the envelope of Tink's KMSEnvelopeAEAD. The part before
 // it, followed by the record's key in the store, is the associated data of both
 // the wrapped data key and the ciphertext.
+//
+// What is encrypted is a byte that says how it is compressed, and the content. In version
+// 1, which release 0.1.0 writes, it is the value itself.
 const (
 	magic      = "\xb5k8seal"
-	version    = 1
+	version    = 2
+	plain      = 1              // the version whose values are not compressed
 	idAt       = len(magic) + 2 // offset of the KEK's id
 	maxID      = 255
 	maxWrapped = 2048
-	maxSeal    = idAt + maxID + 4 + maxWrapped + 12 + 16 // maximum overhead of encryption
+	maxSeal    = idAt + maxID + 4 + maxWrapped + 12 + 1 + 16 // maximum overhead of encryption
 )
 
 const _ = uint(store.MaxStored - store.MaxValue - maxSeal) // the overhead fits into a driver's limit
@@ -56,8 +60,8 @@ func parse(value []byte) (id string, head, envelope []byte, err error) {
 	if len(value) < idAt {
 		return "", nil, nil, errors.New("it is truncated")
 	}
-	if v := value[len(magic)]; v != version {
-		return "", nil, nil, fmt.Errorf("it is encrypted in format version %d, but this release supports format version %d", v, version)
+	if v := value[len(magic)]; v != version && v != plain {
+		return "", nil, nil, fmt.Errorf("it is encrypted in format version %d, but this release supports format versions %d and %d", v, plain, version)
 	}
 	end := idAt + int(value[idAt-1])
 	if len(value) < end {

@@ -15,14 +15,17 @@ import (
 func FuzzOpen(f *testing.F) {
 	good, err := hex.DecodeString(goldenValue)
 	must(f, err)
+	compressed, err := hex.DecodeString(compressedValue)
+	must(f, err)
 	keys, err := seal.Parse(nf.Secret(goldenKeyring))
 	must(f, err)
 	f.Add([]byte(nil))
 	f.Add([]byte(goldenPlain))
 	f.Add(good)
 	f.Add(good[:20])
+	f.Add(compressed)
 	f.Add([]byte("\xb5k8seal\x01\x011\x00\x00\x00\x01x"))
-	f.Add([]byte("\xb5k8seal\x02"))
+	f.Add([]byte("\xb5k8seal\x03"))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		raw := memory.New()
 		if len(value) > 1<<20 {
@@ -31,7 +34,7 @@ func FuzzOpen(f *testing.F) {
 		must(t, rawPut(t, raw, goldenKey, value))
 		kv := seal.New(raw, keys)
 		_, err := kv.Get(t.Context(), goldenKey)
-		if err == nil != bytes.Equal(value, good) {
+		if err == nil != (bytes.Equal(value, good) || bytes.Equal(value, compressed)) {
 			t.Errorf("%x: the error is %v", value, err)
 		}
 		if err != nil && nf.KindOf(err) != nf.Internal && nf.ReasonOf(err) != nf.ReasonKey {

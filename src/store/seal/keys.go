@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"github.com/tink-crypto/tink-go/v2/aead"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -42,49 +39,6 @@ var (
 	errUnopened = errors.New("decryption failed: it was damaged, copied from another record, or encrypted with another key of the same id")
 	errUnsealed = errors.New("it cannot be encrypted")
 )
-
-// sealValue returns the stored form of a record's value.
-func sealValue(ctx context.Context, kek KEK, key string, value []byte) ([]byte, error) {
-	head, err := header(kek.ID())
-	if err != nil {
-		return nil, fail(ctx, "seal", key, err)
-	}
-	ad := slices.Concat(head, []byte(key))
-	tink, err := aead.NewKMSEnvelopeAEADWithContext(aead.AES256GCMKeyTemplate(), wrapper{kek, ad})
-	if err != nil {
-		return nil, fail(ctx, "seal", key, errUnsealed)
-	}
-	envelope, err := tink.EncryptWithContext(ctx, value, ad)
-	if err != nil {
-		return nil, fail(ctx, "seal", key, cause(err, errUnsealed))
-	}
-	return append(head, envelope...), nil
-}
-
-// openValue returns the value in a stored form.
-func openValue(ctx context.Context, keys Keys, key string, stored []byte) ([]byte, error) {
-	id, head, envelope, err := parse(stored)
-	if err != nil {
-		return nil, fail(ctx, "open", key, err)
-	}
-	kek, err := keys.Find(ctx, id)
-	if nf.KindOf(err) == nf.NotFound {
-		return nil, missing(key, err)
-	}
-	if err != nil {
-		return nil, fail(ctx, "open", key, err)
-	}
-	ad := slices.Concat(head, []byte(key))
-	tink, err := aead.NewKMSEnvelopeAEADWithContext(aead.AES256GCMKeyTemplate(), wrapper{kek, ad})
-	if err != nil {
-		return nil, fail(ctx, "open", key, errUnopened)
-	}
-	value, err := tink.DecryptWithContext(ctx, envelope, ad)
-	if err != nil {
-		return nil, fail(ctx, "open", key, cause(err, errUnopened))
-	}
-	return value, nil
-}
 
 // wrapper binds data keys to our associated data, because Tink's envelope has
 // none for them.

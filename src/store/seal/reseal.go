@@ -78,7 +78,7 @@ func (s *Store) renew(ctx context.Context, e store.Entry, primary KEK) (bool, er
 		if err != nil {
 			return false, err
 		}
-		value, err := sealValue(ctx, primary, e.Key, plain.Value)
+		value, err := s.sealValue(ctx, primary, e.Key, plain.Value)
 		if err != nil {
 			return false, err
 		}

@@ -22,8 +22,9 @@ import (
 // have the value's KEK, or "kms" if the key service does not respond. Keys
 // below schema.Prefix are nf.Invalid, and List leaves them out.
 type Store struct {
-	kv   store.KV
-	keys Keys
+	kv         store.KV
+	keys       Keys
+	compressor compressor
 }
 
 var (
@@ -32,7 +33,9 @@ var (
 )
 
 // New returns a store that encrypts the values of the KV. Close closes the KV.
-func New(kv store.KV, keys Keys) *Store { return &Store{kv: kv, keys: keys} }
+func New(kv store.KV, keys Keys) *Store {
+	return &Store{kv: kv, keys: keys, compressor: newCompressor()}
+}
 
 // Get implements store.KV.
 func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
@@ -109,12 +112,12 @@ func (s *Store) seal(ctx context.Context, key string, value []byte) ([]byte, err
 	if err != nil {
 		return nil, fail(ctx, "seal", key, err)
 	}
-	return sealValue(ctx, kek, key, value)
+	return s.sealValue(ctx, kek, key, value)
 }
 
 // Open decrypts an entry of the KV.
 func (s *Store) Open(ctx context.Context, e store.Entry) (store.Entry, error) {
-	value, err := openValue(ctx, s.keys, e.Key, e.Value)
+	value, err := s.openValue(ctx, e.Key, e.Value)
 	if err != nil {
 		return store.Entry{}, err
 	}

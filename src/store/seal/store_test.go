@@ -117,7 +117,7 @@ func TestRefused(t *testing.T) {
 		"Plain":     {"a record of a former release is not read", `{"id":"east"}`, nf.Internal, "not encrypted"},
 		"Empty":     {"nothing is not a sealed value", "", nf.Internal, "not encrypted"},
 		"Magic":     {"a mark alone is not a seal", "\xb5k8seal", nf.Internal, "truncated"},
-		"Version":   {"a form of later releases is told from damage", header(2, "1"), nf.Internal, "format version 2"},
+		"Version":   {"a form of later releases is told from damage", header(3, "1"), nf.Internal, "format version 3"},
 		"NoID":      {"a KEK has a name", header(1, ""), nf.Internal, "has 0"},
 		"BadID":     {"a KEK has a name that can be shown", header(1, "a\nb"), nf.Internal, "printable"},
 		"Unknown":   {"a KEK may come later", header(1, "4711") + "\x00\x00\x00\x01xx", nf.Unreachable, `"4711"`},
@@ -199,7 +199,8 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// golden is what the first release with seals wrote. Later ones must read it.
+// golden is what 0.1.0 wrote, and compressed is what later releases write. All must read
+// both.
 const (
 	goldenKey     = "regions/east"
 	goldenPlain   = `{"id":"east"}`
@@ -209,19 +210,26 @@ const (
 	goldenValue = "b56b387365616c010a313036333431333430330000004f013f62669b06d46a30117b032482a5897cf282480807652e453e" +
 		"cb1b9f5a69fac889644b2534e414ba0f4907dceae2b8d89c80d17ba95c064eeab2d6c9deda6021ff20546c368fad321055c87822" +
 		"ea9c41df7a95cf069932d214dca1addcecd773cc64603dfef7ab08e99abe84a6cc66787c3e1b6cc62cd4"
+	compressedPlain = `{"subject":{"kind":"vnf_instance","id":"7f3a"},"operation":"01a2","scope":{"project":"default","region":"east"}}`
+	compressedValue = "b56b387365616c020a313036333431333430330000004f013f62669b3a0de35b98f2d6430184eb281da229094184bb709d51a825" +
+		"e4a7794a8383fe3e12dad35fcb1dc9056957e7fbe11f21e663ec480f4968bf40631052065b6969e7b687982a8019dc1840b6ab2b" +
+		"f575a00a11271280c5afacc8aa35b0bcc23040613c7c0d1a79b83c25859a0303551c6a4c2f43a6861fb2bda5d1b1e5e318da0b02" +
+		"570240cf1e9b6b48df689aa388"
 )
 
 func TestGolden(t *testing.T) {
-	stored, err := hex.DecodeString(goldenValue)
-	must(t, err)
-	raw := memory.New()
-	must(t, rawPut(t, raw, goldenKey, stored))
 	path := filepath.Join(t.TempDir(), "keys")
 	must(t, os.WriteFile(path, []byte(goldenKeyring), 0o600))
 	keys, err := seal.Load(path)
 	must(t, err)
-	if got := get(t, seal.New(raw, keys), goldenKey); got != goldenPlain {
-		t.Errorf("what the first release sealed is %q, want %q", got, goldenPlain)
+	for plain, value := range map[string]string{goldenPlain: goldenValue, compressedPlain: compressedValue} {
+		stored, err := hex.DecodeString(value)
+		must(t, err)
+		raw := memory.New()
+		must(t, rawPut(t, raw, goldenKey, stored))
+		if got := get(t, seal.New(raw, keys), goldenKey); got != plain {
+			t.Errorf("the stored value is read as %q, want %q", got, plain)
+		}
 	}
 }
 
