@@ -117,7 +117,6 @@ type ScopedRecords interface {
 // RegionKeeper stores cloud regions, and knows their state.
 type RegionKeeper interface {
 	RegionRecords
-	RegionState(ctx context.Context, id string) (nf.RegionState, error)
 	// RegionCapabilities returns what a region offers; a fresh answer is read now.
 	RegionCapabilities(ctx context.Context, id string, fresh bool) (nf.RegionCapabilities, error)
 	// Enlist registers a region even if its cluster is unreachable.

@@ -21,8 +21,8 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 	instance := nf.InstantiateRequest{Spec: nf.Spec{Package: pkg(c.Project)}, Project: c.Project, Region: c.Region}
 	second := func(_ any, err error) error { return err }
 	calls := map[string]func() error{
-		"Region":      func() error { return second(h.Regions.Region(ctx, c.Region)) },
-		"RegionState": func() error { return second(h.Regions.RegionState(ctx, c.Region)) }, "RegionCapabilities": func() error { return second(h.Regions.RegionCapabilities(ctx, c.Region, false)) },
+		"Region":             func() error { return second(h.Regions.Region(ctx, c.Region)) },
+		"RegionCapabilities": func() error { return second(h.Regions.RegionCapabilities(ctx, c.Region, false)) },
 		"UpdateRegion": func() error {
 			return second(h.Regions.UpdateRegion(ctx, c.Region, func(*nf.Region) error { return nil }))
 		},

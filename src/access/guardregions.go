@@ -144,16 +144,6 @@ func (rs *Regions) writable(ctx context.Context, id string) error {
 	return rs.guard.may(ctx, nf.WriteRegion, regionScope(id), id)
 }
 
-// RegionState implements RegionKeeper. It requires region:read.
-func (rs *Regions) RegionState(ctx context.Context, id string) (nf.RegionState, error) {
-	gone := absent("cloud region", id)
-	if err := rs.guard.see(ctx, nf.ReadRegion, regionScope(id), gone); err != nil {
-		return nf.RegionState{}, err
-	}
-	state, err := rs.keeper.RegionState(ctx, id)
-	return state, orAbsent(err, gone)
-}
-
 // RegionCapabilities implements RegionKeeper. It requires region:read.
 func (rs *Regions) RegionCapabilities(ctx context.Context, id string, fresh bool) (nf.RegionCapabilities, error) {
 	if _, err := rs.region(ctx, id); err != nil {

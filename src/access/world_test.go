@@ -319,10 +319,6 @@ func (w *world) RemoveRegion(_ context.Context, id string) error {
 	return err
 }
 
-func (w *world) RegionState(context.Context, string) (nf.RegionState, error) {
-	return nf.RegionState{Condition: nf.RegionAvailable}, nil
-}
-
 func (w *world) RegionCapabilities(context.Context, string, bool) (nf.RegionCapabilities, error) {
 	return nf.RegionCapabilities{}, nil
 }

@@ -18,7 +18,7 @@ import (
 type Regions interface {
 	RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error]
 	// RegionState returns the last known state of a region without contacting it.
-	RegionState(ctx context.Context, id string) (nf.RegionState, error)
+	RegionState(r nf.Region) nf.RegionState
 	// RegionCapabilities returns what a region offers, as it was read recently.
 	RegionCapabilities(ctx context.Context, id string, fresh bool) (nf.RegionCapabilities, error)
 }
@@ -125,10 +125,7 @@ func (p *placer) judge(ctx context.Context, region nf.Region) (c nf.Candidate, s
 			return c, true, nil
 		}
 	}
-	state, err := p.regions.RegionState(ctx, region.ID)
-	if err != nil {
-		return c, nf.KindOf(err) != nf.NotFound, nf.IgnoreNotFound(err) // deregistered by now
-	}
+	state := p.regions.RegionState(region)
 	if region.Removing != "" || state.Condition == nf.RegionUnreachable {
 		c.Reason, c.Detail = nf.PlacementUnreachable, state.Reason
 		return c, true, nil

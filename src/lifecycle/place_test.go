@@ -34,8 +34,8 @@ func (r *fakeRegions) RegionsFrom(context.Context, nf.Cursor) iter.Seq2[nf.Regio
 	}
 }
 
-func (r *fakeRegions) RegionState(_ context.Context, id string) (nf.RegionState, error) {
-	return nf.RegionState{Condition: r.states[id], Reason: "tcp"}, nil
+func (r *fakeRegions) RegionState(region nf.Region) nf.RegionState {
+	return nf.RegionState{Condition: r.states[region.ID], Reason: "tcp"}
 }
 
 func (r *fakeRegions) RegionCapabilities(_ context.Context, id string, _ bool) (nf.RegionCapabilities, error) {

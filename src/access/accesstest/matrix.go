@@ -45,7 +45,7 @@ func Calls() []Call {
 	pkg := func(name string, need nf.Permission) Call { return Call{name, nf.ReadPackage, need, Package} }
 	instance := func(name string, need nf.Permission) Call { return Call{name, nf.ReadInstance, need, Instance} }
 	return []Call{
-		region("Region", ""), region("RegionState", ""), region("RegionCapabilities", ""), region("UpdateRegion", nf.WriteRegion), region("RemoveRegion", nf.WriteRegion),
+		region("Region", ""), region("RegionCapabilities", ""), region("UpdateRegion", nf.WriteRegion), region("RemoveRegion", nf.WriteRegion),
 		{Name: "Register", Need: nf.WriteRegion, Of: Region}, {Name: "Enlist", Need: nf.WriteRegion, Of: Region},
 		pkg("Package", ""), pkg("Content", ""), pkg("RemovePackage", nf.WritePackage), pkg("UpdatePackage", nf.WritePackage),
 		{Name: "Upload", Need: nf.WritePackage, Of: Package}, {Name: "CreatePackage", Need: nf.WritePackage, Of: Package},

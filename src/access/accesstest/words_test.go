@@ -21,10 +21,6 @@ import (
 // the catalog.
 type bare struct{}
 
-func (bare) RegionState(context.Context, string) (nf.RegionState, error) {
-	return nf.RegionState{}, nil
-}
-
 func (bare) RegionCapabilities(context.Context, string, bool) (nf.RegionCapabilities, error) {
 	return nf.RegionCapabilities{}, nil
 }

@@ -237,7 +237,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Volumes: volumes, VolumeOperations: access.NewSharedOperations(volumes, s.volumes.Operations()), VolumeStatus: s.binder.Status,
 		Services: access.NewServices(guarded, s.services), ServiceOperations: access.NewServiceOperations(guarded, s.services.Operations()),
 		VNFOperations: access.NewVNFOperations(guarded, s.sol003.Operations()),
-		Regions:       guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Parents: access.NewParents(guarded, s.workloads), Packages: guarded.Packages,
+		Regions:       guarded.Regions, Usage: guarded.Regions, Conditions: s.regions(), Surveys: guarded.Regions, Parents: access.NewParents(guarded, s.workloads), Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords(), s.workloads, s.vnfs.notifier}),
@@ -296,19 +296,15 @@ func (r regions) UpdateRegion(ctx context.Context, id string, edit func(*nf.Regi
 const probeCounts = 30 * time.Second
 
 // RegionState implements native.Conditions.
-func (r regions) RegionState(ctx context.Context, id string) (nf.RegionState, error) {
-	region, err := r.Region(ctx, id)
-	if err != nil {
-		return nf.RegionState{}, err
-	}
+func (r regions) RegionState(region nf.Region) nf.RegionState {
 	if why := region.NoAccess(); why != "" {
-		return nf.RegionState{Condition: nf.RegionUnreachable, Reason: nf.ReasonNoAccess, Message: why}, nil
+		return nf.RegionState{Condition: nf.RegionUnreachable, Reason: nf.ReasonNoAccess, Message: why}
 	}
-	state := r.pool.State(id)
+	state := r.pool.State(region.ID)
 	if probed := region.Probe.Time; state.Condition == nf.RegionUnknown && time.Since(probed) < probeCounts {
 		state.Condition, state.Since, state.Checked = nf.RegionAvailable, probed, probed
 	}
-	return state, nil
+	return state
 }
 
 // RegionCapabilities implements native.Surveys.

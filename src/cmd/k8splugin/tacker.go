@@ -7,6 +7,6 @@ import (
 )
 
 // tackerAPI creates Tacker's API of VIMs.
-func (s *service) tackerAPI(_ Config, _ *secureStore, obs observability, guarded *access.Guarded) (northbound.API, error) {
-	return tacker.New(tacker.Config{Regions: guarded.Regions, Conditions: guarded.Regions, Logger: obs.log})
+func (s *service) tackerAPI(_ Config, _ *secureStore, _ observability, guarded *access.Guarded) (northbound.API, error) {
+	return tacker.New(tacker.Config{Regions: guarded.Regions, Reader: guarded.Regions, Conditions: s.regions()})
 }

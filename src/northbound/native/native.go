@@ -128,7 +128,7 @@ func New(cfg Config) (*API, error) {
 	paths := operationPaths{heartbeat: cfg.Heartbeat, logger: cfg.Logger}
 	is := instances{store: cfg.Instances, inspector: cfg.Inspector, healths: cfg.Healths, drifts: cfg.Drifts, run: run}
 	return &API{
-		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, surveys: cfg.Surveys, parents: cfg.Parents, logger: cfg.Logger},
+		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, surveys: cfg.Surveys, parents: cfg.Parents},
 		packages:    packages{store: cfg.Packages, usage: cfg.Usage},
 		uploads:     uploads{store: cfg.Packages, charts: cfg.Charts, staging: cfg.Staging},
 		instances:   is,

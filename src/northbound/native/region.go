@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"log/slog"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -41,9 +40,9 @@ type Usage interface {
 
 // Conditions returns the state of regions.
 type Conditions interface {
-	// RegionState returns the last known state of a region without contacting
-	// it, or nf.NotFound.
-	RegionState(ctx context.Context, id string) (nf.RegionState, error)
+	// RegionState returns the last known state of a region, which the caller has read. It
+	// does not contact the region.
+	RegionState(r nf.Region) nf.RegionState
 }
 
 // Surveys reads what regions offer.
@@ -67,7 +66,6 @@ type regions struct {
 	conditions Conditions // nil: unknown
 	surveys    Surveys
 	parents    Parents // nil: they are not changed
-	logger     *slog.Logger
 }
 
 func (rs regions) routes(on route) {
@@ -81,21 +79,12 @@ func (rs regions) routes(on route) {
 }
 
 // show returns a region with its state.
-func (rs regions) show(ctx context.Context, r nf.Region) wire.Region {
-	return wire.RegionOf(r).WithState(rs.stateOf(ctx, r.ID))
-}
-
-// stateOf returns the state of a region, or the zero state if it cannot be
-// read, so that the rest of the region is still shown.
-func (rs regions) stateOf(ctx context.Context, id string) nf.RegionState {
-	if rs.conditions == nil {
-		return nf.RegionState{}
+func (rs regions) show(r nf.Region) wire.Region {
+	var state nf.RegionState
+	if rs.conditions != nil {
+		state = rs.conditions.RegionState(r)
 	}
-	state, err := rs.conditions.RegionState(ctx, id)
-	if err != nil && nf.KindOf(err) != nf.NotFound { // the region may have been removed since it was read
-		rs.logger.WarnContext(ctx, "failed to read the state of a region", "region", id, "error", err)
-	}
-	return state
+	return wire.RegionOf(r).WithState(state)
 }
 
 // mostUsers limits the instances in the response for a region or a package. The
@@ -141,7 +130,7 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", wire.RegionPath(made.ID))
-	return northbound.Answer(w, http.StatusCreated, rs.show(r.Context(), made))
+	return northbound.Answer(w, http.StatusCreated, rs.show(made))
 }
 
 func decodeRegion(r *http.Request) (wire.RegionCreate, nf.RequestKey, error) {
@@ -158,20 +147,19 @@ func decodeRegion(r *http.Request) (wire.RegionCreate, nf.RequestKey, error) {
 func (rs regions) list(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	query := r.URL.Query()
-	show := func(g nf.Region) wire.Region { return rs.show(ctx, g) }
 	labels, err := selectorOf(r)
 	if err != nil {
 		return err
 	}
 	page, err := paginateFrom(r, labels.equal, func(from nf.Cursor) iter.Seq2[nf.Region, error] {
 		return kept(rs.store.RegionsFrom(ctx, from), func(g nf.Region) bool {
-			return labels.matches(g.Labels) && (!query.Has("condition") || query.Get("condition") == string(show(g).State.Condition))
+			return labels.matches(g.Labels) && (!query.Has("condition") || query.Get("condition") == string(rs.show(g).State.Condition))
 		})
 	}, func(g nf.Region) string { return g.ID })
 	if err != nil {
 		return err
 	}
-	return answerPage(w, "cloud_regions", page, show)
+	return answerPage(w, "cloud_regions", page, rs.show)
 }
 
 func (rs regions) get(w http.ResponseWriter, r *http.Request) error {
@@ -179,7 +167,7 @@ func (rs regions) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	shown := rs.show(r.Context(), found)
+	shown := rs.show(found)
 	if shown.VNFInstances, shown.More, err = users(r.Context(), rs.usage, nf.Holding{Region: found.ID}); err != nil {
 		return err
 	}
@@ -212,8 +200,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 		g.DefaultNamespace, g.AAITenant, g.Plugins, g.Interfaces = edit.Namespace, edit.AAITenant, edit.Plugins, edit.Interfaces
 		return nil
 	})
-	ctx := r.Context()
-	return respond(w, changed, err, func(g nf.Region) wire.Region { return rs.show(ctx, g) })
+	return respond(w, changed, err, rs.show)
 }
 
 // reparent changes the parent of a region, and nothing else.
@@ -229,7 +216,7 @@ func (rs regions) reparent(w http.ResponseWriter, r *http.Request, change patch)
 		return nf.E(nf.Unsupported, "update", "cloud region "+id, errors.New("this service makes no cloud regions of clusters"))
 	}
 	changed, err := rs.parents.Reparent(ctx, id, edit.Parent.Region)
-	return respond(w, changed, err, func(g nf.Region) wire.Region { return rs.show(ctx, g) })
+	return respond(w, changed, err, rs.show)
 }
 
 func (rs regions) remove(w http.ResponseWriter, r *http.Request) error {

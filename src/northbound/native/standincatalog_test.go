@@ -138,11 +138,11 @@ func (s *standIn) RemovePackage(ctx context.Context, id string) error {
 	return s.fail["RemovePackage"]
 }
 
-func (s *standIn) RegionState(_ context.Context, id string) (nf.RegionState, error) {
-	if id != s.region.ID {
-		return nf.RegionState{}, missing("cloud region", id)
+func (s *standIn) RegionState(r nf.Region) nf.RegionState {
+	if r.ID != s.region.ID {
+		return nf.RegionState{}
 	}
-	return s.state, s.fail["RegionState"]
+	return s.state
 }
 
 func (s *standIn) RegionCapabilities(_ context.Context, id string, fresh bool) (nf.RegionCapabilities, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"log/slog"
 	"net/http"
 	"strings"
 
@@ -32,16 +31,23 @@ type Regions interface {
 
 // Conditions returns the state of regions.
 type Conditions interface {
-	// RegionState returns the last known state of a region without contacting it, or
-	// nf.NotFound.
-	RegionState(ctx context.Context, id string) (nf.RegionState, error)
+	// RegionState returns the last known state of a region, which the caller has read. It
+	// does not contact the region.
+	RegionState(r nf.Region) nf.RegionState
 }
 
-// Config configures the API. Regions and Conditions are required.
+// Reader reads one region.
+type Reader interface {
+	// Region returns a region, or nf.NotFound. The audit log then has the denial if the
+	// caller may not see the region.
+	Region(ctx context.Context, id string) (nf.Region, error)
+}
+
+// Config configures the API. All fields are required.
 type Config struct {
 	Regions    Regions
+	Reader     Reader
 	Conditions Conditions
-	Logger     *slog.Logger // default: discard
 }
 
 // API serves Tacker's VIMs.
@@ -51,13 +57,10 @@ var _ northbound.Strays = (*API)(nil)
 
 // New returns the API.
 func New(cfg Config) (*API, error) {
-	if cfg.Regions == nil || cfg.Conditions == nil {
-		return nil, errors.New("cannot create the Tacker API: Regions and Conditions are required")
+	if cfg.Regions == nil || cfg.Reader == nil || cfg.Conditions == nil {
+		return nil, errors.New("cannot create the Tacker API: Regions, Reader and Conditions are required")
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &API{vims{regions: cfg.Regions, conditions: cfg.Conditions, logger: cfg.Logger}}, nil
+	return &API{vims{regions: cfg.Regions, reader: cfg.Reader, conditions: cfg.Conditions}}, nil
 }
 
 // Routes adds the API's paths.

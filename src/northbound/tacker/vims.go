@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -21,8 +20,8 @@ import (
 // vims serves the VIMs.
 type vims struct {
 	regions    Regions
+	reader     Reader
 	conditions Conditions
-	logger     *slog.Logger
 }
 
 // document is the answer with one VIM.
@@ -59,7 +58,7 @@ func (vs vims) create(w http.ResponseWriter, r *http.Request) error {
 	if err := vs.sole(ctx, made); err != nil {
 		return errors.Join(err, vs.regions.RemoveRegion(ctx, made.ID))
 	}
-	return northbound.Answer(w, http.StatusCreated, document{vs.show(ctx, made)})
+	return northbound.Answer(w, http.StatusCreated, document{vs.show(made)})
 }
 
 func (vs vims) list(w http.ResponseWriter, r *http.Request) error {
@@ -73,7 +72,7 @@ func (vs vims) list(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if filter.names(g) {
-			if shown := vs.show(ctx, g); filter.matches(shown) {
+			if shown := vs.show(g); filter.matches(shown) {
 				out.VIMs = append(out.VIMs, shown.only(filter.fields))
 			}
 		}
@@ -86,7 +85,7 @@ func (vs vims) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return northbound.Answer(w, http.StatusOK, document{vs.show(r.Context(), found).only(r.URL.Query()["fields"])})
+	return northbound.Answer(w, http.StatusOK, document{vs.show(found).only(r.URL.Query()["fields"])})
 }
 
 func (vs vims) update(w http.ResponseWriter, r *http.Request) error {
@@ -119,7 +118,7 @@ func (vs vims) update(w http.ResponseWriter, r *http.Request) error {
 		})
 		return errors.Join(err, undone)
 	}
-	return northbound.Answer(w, http.StatusOK, document{vs.show(ctx, changed)})
+	return northbound.Answer(w, http.StatusOK, document{vs.show(changed)})
 }
 
 func (vs vims) remove(w http.ResponseWriter, r *http.Request) error {
@@ -135,16 +134,12 @@ func (vs vims) remove(w http.ResponseWriter, r *http.Request) error {
 }
 
 // show returns a VIM with its status.
-func (vs vims) show(ctx context.Context, g nf.Region) answer {
+func (vs vims) show(g nf.Region) answer {
 	out := answerOf(g)
 	if out.Status = statusUnknown; g.Type == nf.OpenStackRegion {
 		return out
 	}
-	state, err := vs.conditions.RegionState(ctx, g.ID)
-	if err != nil && nf.KindOf(err) != nf.NotFound { // the region may have been removed since it was read
-		vs.logger.WarnContext(ctx, "failed to read the state of a VIM", "region", g.ID, "error", err)
-	}
-	if out.Status = statusActive; state.Condition == nf.RegionUnreachable {
+	if out.Status = statusActive; vs.conditions.RegionState(g).Condition == nf.RegionUnreachable {
 		out.Status = statusUnreachable
 	}
 	return out
@@ -162,7 +157,7 @@ func (vs vims) find(r *http.Request) (nf.Region, error) {
 		}
 	}
 	// For the audit log: of a caller that may not see all regions, the VIM may be hidden.
-	_, _ = vs.conditions.RegionState(r.Context(), id)
+	_, _ = vs.reader.Region(r.Context(), id)
 	return nf.Region{}, nf.E(nf.NotFound, "find", "VIM "+nf.Clip(id, nf.MaxText), nil)
 }
 
