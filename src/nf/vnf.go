@@ -61,9 +61,10 @@ func (v VNF) Scope() Scope {
 // VIMConnection is how a VNF reaches a VIM. A VIM is a cloud region: what a request says
 // of its access is in the region alone, never here.
 type VIMConnection struct {
-	VIM    string         `json:"vim"`    // Region.VIMID
-	Region string         `json:"region"` // the region's id
-	Type   string         `json:"type"`   // such as ETSINFV.KUBERNETES.V_1
+	VIM    string         `json:"vim"`            // Region.VIMID
+	Region string         `json:"region"`         // the region's id
+	Type   string         `json:"type"`           // such as ETSINFV.KUBERNETES.V_1
+	Made   bool           `json:"made,omitempty"` // the VNF has made the region, and removes it
 	Extra  map[string]any `json:"extra,omitempty"`
 }
 
@@ -79,6 +80,7 @@ type InstantiatedVNF struct {
 	VNFCs     []VNFC            `json:"vnfcs,omitempty"`     // as the last occurrence left them
 	Files     []string          `json:"files,omitempty"`     // lcm-kubernetes-def-files
 	Params    map[string]any    `json:"params,omitempty"`    // additionalParams
+	Engine    string            `json:"engine,omitempty"`    // that carries out its occurrences; empty: the engine of VNF instances
 }
 
 // VNFC is a component of a VNF: a pod.

@@ -46,7 +46,7 @@ func (m *Manager) Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) 
 
 // scaling returns the changes of the numbers of replicas that add pods to VDUs.
 func (rs resolver) scaling(ctx context.Context, v nf.VNF, workloads names, delta map[string]int) ([]nf.Scaling, error) {
-	in, err := rs.cfg.Instances.Instance(ctx, v.ID)
+	in, err := rs.cfg.engineOf(v).Instances.Instance(ctx, v.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (rs resolver) known(ctx context.Context, verb nf.Verb, v nf.VNF, field stri
 	if len(ids) == 0 {
 		return nil
 	}
-	pods, err := rs.cfg.Instances.Pods(ctx, v.ID)
+	pods, err := rs.cfg.engineOf(v).Instances.Pods(ctx, v.ID)
 	if err := nf.IgnoreNotFound(err); err != nil {
 		return err
 	}

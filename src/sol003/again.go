@@ -111,7 +111,7 @@ func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store
 	if err != nil {
 		return r, nil, err
 	}
-	_, err = m.cfg.Instances.Instance(ctx, v.ID)
+	_, err = m.cfg.engineOf(v, r.Task.After).Instances.Instance(ctx, v.ID)
 	exists := err == nil
 	if err := nf.IgnoreNotFound(err); err != nil {
 		return r, nil, err

@@ -60,6 +60,14 @@ type Instances interface {
 	Pods(ctx context.Context, instance string) ([]nf.Pod, error)
 }
 
+// Engine carries out the occurrences of VNFs, each as an operation on an instance with the
+// id of the VNF.
+type Engine struct {
+	Changes   Changes
+	Repairs   Repairs
+	Instances Instances
+}
+
 // Granter asks an NFVO for the permission to carry out an occurrence.
 type Granter interface {
 	// Grant may be called more than once for one occurrence. It returns nf.Forbidden if
@@ -78,11 +86,12 @@ type Config struct {
 	Instances   Instances
 	Workers     *operation.Workers // run the attempts; New registers the kind of VNFs
 
-	Granter   Granter          // nil: everything is granted
-	Clock     func() time.Time // default time.Now
-	Places    int              // attempts that run at once, without those that wait; default 32
-	Timeout   time.Duration    // of an attempt: longer than the engine's operations; default 24 h
-	Retention time.Duration    // how long the occurrences of a deleted VNF are kept; default 30 days
+	Engines   map[string]Engine // of VNFs that the first one does not carry out, by InstantiatedVNF.Engine
+	Granter   Granter           // nil: everything is granted
+	Clock     func() time.Time  // default time.Now
+	Places    int               // attempts that run at once, without those that wait; default 32
+	Timeout   time.Duration     // of an attempt: longer than the engine's operations; default 24 h
+	Retention time.Duration     // how long the occurrences of a deleted VNF are kept; default 30 days
 }
 
 func (c *Config) complete() error {
@@ -96,6 +105,20 @@ func (c *Config) complete() error {
 	c.Timeout = cmp.Or(c.Timeout, nf.MaxTimeout)
 	c.Retention = cmp.Or(c.Retention, 30*24*time.Hour)
 	return nil
+}
+
+// engineOf returns the engine of the first of the states of a VNF that is instantiated.
+func (c *Config) engineOf(states ...nf.VNF) Engine {
+	for _, v := range states {
+		if v.Instantiated == nil {
+			continue
+		}
+		if other, found := c.Engines[v.Instantiated.Engine]; found {
+			return other
+		}
+		break
+	}
+	return Engine{c.Changes, c.Repairs, c.Instances}
 }
 
 // Manager stores VNFs and their occurrences, and accepts operations on them. It is safe

@@ -108,7 +108,7 @@ func componentOf(p nf.Pod, matched names) (c nf.VNFC, found bool) {
 func (r *run) observe(ctx context.Context) error {
 	r.reading = true
 	defer func() { r.reading = false }()
-	pods, err := r.m.cfg.Instances.Pods(ctx, r.vnf.ID)
+	pods, err := r.engine().Instances.Pods(ctx, r.vnf.ID)
 	if err := nf.IgnoreNotFound(err); err != nil {
 		return err
 	}

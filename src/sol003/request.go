@@ -137,7 +137,7 @@ func (m *Manager) unused(ctx context.Context, verb string, v nf.VNF) error {
 	if err := m.idle(ctx, verb, v); err != nil {
 		return err
 	}
-	in, err := m.cfg.Instances.Instance(ctx, v.ID)
+	in, err := m.cfg.engineOf(v).Instances.Instance(ctx, v.ID)
 	if err != nil || in.Operation == "" {
 		return nf.IgnoreNotFound(err)
 	}

@@ -30,6 +30,9 @@ func (m *Manager) work(a *operation.Attempt) operation.Work {
 
 func (r *run) op() nf.Operation { return r.attempt.Op() }
 
+// engine returns the engine that carries out the occurrence.
+func (r *run) engine() Engine { return r.m.cfg.engineOf(r.record().Task.Before, r.record().Task.After) }
+
 // record returns the occurrence with all changes of this attempt.
 func (r *run) record() *record { return &r.journal.record }
 
@@ -142,7 +145,7 @@ func (r *run) wait(ctx context.Context) error {
 
 func (r *run) await(ctx context.Context, id string) (nf.Operation, error) {
 	defer r.attempt.Yield()()
-	op, err := r.m.cfg.Instances.Wait(ctx, id)
+	op, err := r.engine().Instances.Wait(ctx, id)
 	return op, operation.RecordError(err)
 }
 
@@ -176,7 +179,7 @@ func (r *run) mine(ctx context.Context) (id string, found bool, err error) {
 	key := r.key()
 	recorded := r.current()
 	if recorded != "" {
-		op, err := r.m.cfg.Instances.Operation(ctx, recorded)
+		op, err := r.engine().Instances.Operation(ctx, recorded)
 		if err == nil && op.Request.Same(key) {
 			return recorded, true, nil
 		}
@@ -184,11 +187,11 @@ func (r *run) mine(ctx context.Context) (id string, found bool, err error) {
 			return "", false, operation.RecordError(err)
 		}
 	}
-	in, err := r.m.cfg.Instances.Instance(ctx, r.vnf.ID)
+	in, err := r.engine().Instances.Instance(ctx, r.vnf.ID)
 	if err != nil {
 		return "", false, operation.RecordError(nf.IgnoreNotFound(err))
 	}
-	op, err := r.m.cfg.Instances.Operation(ctx, in.LastOperation)
+	op, err := r.engine().Instances.Operation(ctx, in.LastOperation)
 	if err != nil {
 		return "", false, operation.RecordError(nf.IgnoreNotFound(err))
 	}
@@ -207,7 +210,7 @@ func (r *run) stop(ctx context.Context) error {
 			return err
 		}
 	}
-	op, err := r.m.cfg.Instances.Operation(ctx, id)
+	op, err := r.engine().Instances.Operation(ctx, id)
 	if err != nil {
 		return operation.RecordError(err)
 	}
@@ -215,7 +218,7 @@ func (r *run) stop(ctx context.Context) error {
 		if err := r.attempt.Held(ctx); err != nil {
 			return err
 		}
-		if _, err := r.m.cfg.Repairs.Cancel(ctx, id); err != nil && nf.KindOf(err) != nf.Conflict {
+		if _, err := r.engine().Repairs.Cancel(ctx, id); err != nil && nf.KindOf(err) != nf.Conflict {
 			return err
 		}
 		if op, err = r.await(ctx, id); err != nil {

@@ -38,7 +38,7 @@ func (r *run) own(noun, name, project string) error {
 // process has begun. It returns a zero one if there is nothing to do.
 func (r *run) start(ctx context.Context) (nf.Operation, error) {
 	rec := r.record()
-	in, err := r.m.cfg.Instances.Instance(ctx, r.vnf.ID)
+	in, err := r.engine().Instances.Instance(ctx, r.vnf.ID)
 	gone := err != nil && nf.KindOf(err) == nf.NotFound
 	switch {
 	case err != nil && !gone:
@@ -50,7 +50,7 @@ func (r *run) start(ctx context.Context) (nf.Operation, error) {
 	case rec.Operation == nf.OccurrenceTerminate && gone:
 		return nf.Operation{}, nil
 	case rec.Engine.Forward != "" && rec.Operation != nf.OccurrenceHeal && !gone:
-		return r.m.cfg.Repairs.Retry(ctx, rec.Engine.Forward, r.options())
+		return r.engine().Repairs.Retry(ctx, rec.Engine.Forward, r.options())
 	}
 	return r.forward(ctx)
 }
@@ -59,7 +59,7 @@ func (r *run) start(ctx context.Context) (nf.Operation, error) {
 // in force is applied again.
 func (r *run) undo(ctx context.Context, in nf.Instance) (nf.Operation, error) {
 	rec := r.record()
-	last, err := r.m.cfg.Instances.Operation(ctx, in.LastOperation)
+	last, err := r.engine().Instances.Operation(ctx, in.LastOperation)
 	if err != nil && nf.KindOf(err) != nf.NotFound {
 		return nf.Operation{}, err
 	}
@@ -67,18 +67,18 @@ func (r *run) undo(ctx context.Context, in nf.Instance) (nf.Operation, error) {
 	case last.Request.Same(r.key()): // an earlier process has begun it
 		return last, nil
 	case rec.Engine.Undo != "" && in.LastOperation == rec.Engine.Undo:
-		return r.m.cfg.Repairs.Retry(ctx, rec.Engine.Undo, r.options())
+		return r.engine().Repairs.Retry(ctx, rec.Engine.Undo, r.options())
 	case rec.Operation == nf.OccurrenceHeal:
-		return r.m.cfg.Changes.Rollback(ctx, in.ID, nf.RollbackRequest{Revision: in.Revision, Options: r.options()})
+		return r.engine().Changes.Rollback(ctx, in.ID, nf.RollbackRequest{Revision: in.Revision, Options: r.options()})
 	case last.State == nf.Succeeded:
 		return nf.Operation{}, nil // it was undone already
 	}
-	return r.m.cfg.Repairs.Undo(ctx, in.LastOperation, r.options())
+	return r.engine().Repairs.Undo(ctx, in.LastOperation, r.options())
 }
 
 // forward begins the engine's operation that carries out the occurrence.
 func (r *run) forward(ctx context.Context) (nf.Operation, error) {
-	rec, changes, id := r.record(), r.m.cfg.Changes, r.vnf.ID
+	rec, changes, id := r.record(), r.engine().Changes, r.vnf.ID
 	after := rec.Task.After
 	switch rec.Operation {
 	case nf.OccurrenceInstantiate:
@@ -115,7 +115,7 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 // the request, or of all. Those that do not exist, or that nothing would replace, are left
 // out: the engine creates missing objects.
 func (r *run) unhealthy(ctx context.Context) ([]string, error) {
-	pods, err := r.m.cfg.Instances.Pods(ctx, r.vnf.ID)
+	pods, err := r.engine().Instances.Pods(ctx, r.vnf.ID)
 	if err != nil {
 		return nil, err
 	}
