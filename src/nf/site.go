@@ -17,6 +17,7 @@ type Site struct {
 	Owner         string            `json:"owner,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"` // of the region
 	Driver        SiteDriver        `json:"driver"`
+	EveryHost     bool              `json:"every_host,omitempty"` // the script runs on each host, not only on the first one
 	Hosts         []SiteHost        `json:"hosts"`
 	Machines      *Machines         `json:"machines,omitempty"`  // that the hosts are; nil: the hosts exist without the service
 	FirstUse      bool              `json:"first_use,omitempty"` // pin an unknown host key at the first connection
@@ -101,14 +102,30 @@ const (
 
 // SiteSecrets is the secret part of a site.
 type SiteSecrets struct {
-	PrivateKey     Secret            `json:"private_key,omitempty"` // PEM
-	Passphrase     Secret            `json:"passphrase,omitempty"`  // of the private key
-	Password       Secret            `json:"password,omitempty"`
-	BecomePassword Secret            `json:"become_password,omitempty"` // for sudo; empty: sudo needs none
-	Secrets        map[string]Secret `json:"secrets,omitempty"`         // further secret parameters
-	Script         Secret            `json:"script,omitempty"`          // secret, because users write credentials into scripts
-	Options        []string          `json:"options,omitempty"`         // arguments of the script
-	RemoveScript   Secret            `json:"remove_script,omitempty"`   // removes the cluster from the hosts; empty: the hosts stay as they are
+	PrivateKey     Secret                    `json:"private_key,omitempty"` // PEM
+	Passphrase     Secret                    `json:"passphrase,omitempty"`  // of the private key
+	Password       Secret                    `json:"password,omitempty"`
+	BecomePassword Secret                    `json:"become_password,omitempty"` // for sudo; empty: sudo needs none
+	Hosts          map[string]HostCredential `json:"hosts,omitempty"`           // of hosts with a credential of their own, by name
+	Secrets        map[string]Secret         `json:"secrets,omitempty"`         // further secret parameters
+	Script         Secret                    `json:"script,omitempty"`          // secret, because users write credentials into scripts
+	Options        []string                  `json:"options,omitempty"`         // arguments of the script
+	RemoveScript   Secret                    `json:"remove_script,omitempty"`   // removes the cluster from the hosts; empty: the hosts stay as they are
+}
+
+// HostCredential logs in to one host.
+type HostCredential struct {
+	PrivateKey Secret `json:"private_key,omitempty"` // PEM
+	Passphrase Secret `json:"passphrase,omitempty"`
+	Password   Secret `json:"password,omitempty"`
+}
+
+// Of returns the secrets with the credential of a host.
+func (m SiteSecrets) Of(host string) SiteSecrets {
+	if own, found := m.Hosts[host]; found {
+		m.PrivateKey, m.Passphrase, m.Password = own.PrivateKey, own.Passphrase, own.Password
+	}
+	return m
 }
 
 // SiteRequest asks for a new site.

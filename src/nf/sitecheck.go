@@ -47,6 +47,9 @@ func (r SiteRequest) Validate() error {
 		v = append(v, Violation{Field: "hosts", Message: "must include a host with the role control_plane"})
 	}
 	v = append(v, s.violations()...)
+	if s.EveryHost && s.Driver != SiteByScript {
+		v = append(v, Violation{Field: "driver", Message: "must be script: only a script runs on every host"})
+	}
 	v = append(v, r.Secrets.Violations(s.Driver)...)
 	v = append(v, checkTimeout(r.Timeout)...)
 	return invalid("build", "site "+s.ID, v)
@@ -91,7 +94,7 @@ func (s Site) violations() Violations {
 // Violations returns the violations of a site's secret part.
 func (m SiteSecrets) Violations(driver SiteDriver) Violations {
 	var v Violations
-	if len(m.PrivateKey) == 0 && len(m.Password) == 0 {
+	if len(m.PrivateKey) == 0 && len(m.Password) == 0 && len(m.Hosts) == 0 {
 		v = append(v, Violation{Field: "credential", Message: "needs a private_key or a password"})
 	}
 	if len(m.Passphrase) > 0 && len(m.PrivateKey) == 0 {

@@ -154,6 +154,7 @@ func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error)
 			kubeconfig = e.Kubeconfig
 			r.redactor.hideKubeconfig(kubeconfig)
 		}
+		r.redactor.hide(e.Hidden...)
 		if e.Kind == "" {
 			continue
 		}

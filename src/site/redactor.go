@@ -29,6 +29,9 @@ func (r *redactor) text(s string) string {
 func newRedactor(in nf.Site, m nf.SiteSecrets) *redactor {
 	secrets := []nf.Secret{m.PrivateKey, m.Passphrase, m.Password, m.BecomePassword}
 	secrets = slices.AppendSeq(secrets, maps.Values(m.Secrets))
+	for _, own := range m.Hosts {
+		secrets = append(secrets, own.PrivateKey, own.Passphrase, own.Password)
+	}
 	for _, option := range m.Options {
 		secrets = append(secrets, nf.Secret(option))
 	}

@@ -44,7 +44,8 @@ const (
 type Event struct {
 	nf.LogEntry
 
-	Kubeconfig nf.Secret // of Build, once: for the registration of the region
+	Kubeconfig nf.Secret   // of Build, once: for the registration of the region
+	Hidden     []nf.Secret // further secrets that the run has found, which later events must not show
 }
 
 // HostProbe connects to a host, and returns the public key that the host has

@@ -17,7 +17,11 @@ type result struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 	Token      string `json:"token"`
+	Username   string `json:"username"`
+	Password   string `json:"password"`
 	CA         string `json:"ca"` // PEM, or base64 of that
+
+	Join json.RawMessage `json:"join"` // anything, for the hosts that follow; see Runner
 }
 
 // ParseResult parses a script's output, and returns the kubeconfig in it.
@@ -28,14 +32,14 @@ func ParseResult(out []byte) (nf.Secret, error) {
 		return nil, errors.New("it is empty; it must be a JSON object")
 	}
 	if err := json.Unmarshal(out, &r); err != nil {
-		return nil, errors.New("it must be a JSON object whose values are strings")
+		return nil, errors.New("it must be a JSON object whose values, except join, are strings")
 	}
 	if r.Kubeconfig != "" {
 		return nf.Secret(r.Kubeconfig), nil
 	}
 	switch {
-	case r.Token == "":
-		return nil, errors.New("it has neither a kubeconfig nor a token")
+	case r.Token == "" && (r.Username == "" || r.Password == ""):
+		return nil, errors.New("it has neither a kubeconfig, nor a token, nor a username and a password")
 	case strings.ContainsAny(r.Token, " \t\r\n"):
 		return nil, errors.New("its token is not valid")
 	}
@@ -49,24 +53,60 @@ func ParseResult(out []byte) (nf.Secret, error) {
 	} else if _, err := base64.StdEncoding.DecodeString(ca); err != nil {
 		return nil, errors.New("its ca is neither PEM nor base64")
 	}
-	return compose(r.Server, r.Token, ca)
+	return r.compose(ca)
 }
 
 // compose returns a kubeconfig. It is JSON, which is YAML, too.
-func compose(server, token, ca string) (nf.Secret, error) {
+func (r result) compose(ca string) (nf.Secret, error) {
 	type m = map[string]any
-	cluster := m{"server": server}
+	cluster, user := m{"server": r.Server}, m{"token": r.Token}
+	if r.Token == "" {
+		user = m{"username": r.Username, "password": r.Password}
+	}
 	if ca != "" {
 		cluster["certificate-authority-data"] = ca
 	}
 	text, err := json.Marshal(m{
 		"apiVersion": "v1", "kind": "Config", "current-context": "site",
 		"clusters": []m{{"name": "site", "cluster": cluster}},
-		"users":    []m{{"name": "site", "user": m{"token": token}}},
+		"users":    []m{{"name": "site", "user": user}},
 		"contexts": []m{{"name": "site", "context": m{"cluster": "site", "user": "site"}}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the kubeconfig: %w", err)
 	}
 	return text, nil
+}
+
+// joinOf returns what a script's output has for the hosts that follow, and the secrets in
+// it.
+func joinOf(out []byte) (join json.RawMessage, secrets []nf.Secret) {
+	var r result
+	var value any
+	if json.Unmarshal(out, &r) != nil || json.Unmarshal(r.Join, &value) != nil {
+		return nil, nil // ParseResult has refused it, or it has none
+	}
+	return r.Join, secretsIn(value)
+}
+
+// shortestSecret is the least length of a text of join that is treated as a secret.
+const shortestSecret = 16
+
+// secretsIn returns the longer texts in a JSON value, at any depth.
+func secretsIn(value any) (out []nf.Secret) {
+	switch value := value.(type) {
+	case string:
+		if len(value) >= shortestSecret {
+			out = append(out, nf.Secret(value))
+		}
+	case []any:
+		for _, inner := range value {
+			out = append(out, secretsIn(inner)...)
+		}
+	case map[string]any:
+		for _, inner := range value {
+			out = append(out, secretsIn(inner)...)
+		}
+	}
+	return out
 }

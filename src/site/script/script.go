@@ -35,29 +35,64 @@ func (Runner) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, error
 		if job.Action == site.Reset {
 			content = job.Secrets.RemoveScript
 		}
-		at := slices.IndexFunc(job.Site.Hosts, func(h nf.SiteHost) bool { return h.Role == nf.ControlPlane })
-		if at < 0 || len(content) == 0 {
+		hosts := hostsOf(job)
+		if len(hosts) == 0 || len(content) == 0 {
 			yield(site.Event{}, nf.E(nf.Invalid, "run", "the script of site "+job.Site.ID, errors.New("the script or the host to run it on is missing")))
 			return
 		}
-		client, _, err := shell.Dial(ctx, job.Site.Hosts[at], job.Secrets)
-		if err != nil {
-			yield(site.Event{}, err)
-			return
-		}
-		defer func() { _ = client.Close() }() // it may be closed already
-		r := run{job: job, host: job.Site.Hosts[at].Name, client: client, yield: yield}
-		if err := r.execute(ctx, content); err != nil && !r.stopped {
-			yield(site.Event{}, err)
+		r := run{job: job, yield: yield}
+		for _, h := range hosts {
+			if err := r.on(ctx, h, content); err != nil && !r.stopped {
+				yield(site.Event{}, err)
+				return
+			}
+			if r.stopped {
+				return
+			}
 		}
 	}
+}
+
+// hostsOf returns the hosts that a job runs the script on, in order. A build begins with
+// the control planes, and a reset ends with them.
+func hostsOf(job site.Job) []nf.SiteHost {
+	var out, workers []nf.SiteHost
+	for _, h := range job.Site.Hosts {
+		switch {
+		case h.Role == nf.ControlPlane:
+			out = append(out, h)
+		case job.Action == site.Reset || h.State != nf.HostLeaving:
+			workers = append(workers, h)
+		}
+	}
+	if !job.Site.EveryHost || job.Action == site.Shrink {
+		return out[:min(len(out), 1)]
+	}
+	out = append(out, workers...)
+	if job.Action == site.Reset {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+// on runs the script on one host.
+func (r *run) on(ctx context.Context, h nf.SiteHost, content nf.Secret) error {
+	client, _, err := shell.Dial(ctx, h, r.job.Secrets)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // it may be closed already
+	r.host, r.client, r.last = h, client, ""
+	return r.execute(ctx, content)
 }
 
 // run is one run of a script.
 type run struct {
 	job     site.Job
-	host    string
+	host    nf.SiteHost
 	client  *ssh.Client
+	built   bool            // a host has returned the result
+	join    json.RawMessage // of that host, for those that follow
 	yield   func(site.Event, error) bool
 	stopped bool // the loop over the events was left
 	last    string
@@ -94,14 +129,17 @@ func (r *run) execute(ctx context.Context, content nf.Secret) error {
 	if err := r.command(ctx, r.setFolder()+clean, nil); err != nil {
 		return r.fail("clean up after", err)
 	}
-	if r.job.Action != site.Build {
+	if r.job.Action != site.Build || r.built {
 		return nil
 	}
 	kubeconfig, err := ParseResult(out)
 	if err != nil {
 		return &nf.Error{Kind: nf.Failed, Op: "read", Subject: "the result of the script", Reason: nf.ReasonResult, Err: err}
 	}
-	r.tell(site.Event{Kubeconfig: kubeconfig})
+	e := site.Event{Kubeconfig: kubeconfig}
+	r.join, e.Hidden = joinOf(out)
+	r.built = true
+	r.tell(e)
 	return nil
 }
 
@@ -197,7 +235,8 @@ func (r *run) runScript() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := []string{r.setFolder() + `echo $$ >"$d/pid"; SITE_ACTION=` + string(r.job.Action) + `; export SITE_ACTION; exec "$d/run"`}
+	words := []string{r.setFolder() + `echo $$ >"$d/pid"; SITE_ACTION=` + string(r.job.Action) + `; SITE_HOST=` + quote(r.host.Name) + `; SITE_ROLE=` + quote(string(r.host.Role)) +
+		`; export SITE_ACTION SITE_HOST SITE_ROLE; exec "$d/run"`}
 	for _, option := range r.job.Secrets.Options {
 		words = append(words, quote(option))
 	}
@@ -206,7 +245,7 @@ func (r *run) runScript() ([]byte, error) {
 	}
 	for line := range site.Lines(lines) {
 		r.last = line
-		if !r.tell(site.Event{LogEntry: nf.LogEntry{Kind: nf.EventLine, Host: r.host, Message: line}}) {
+		if !r.tell(site.Event{LogEntry: nf.LogEntry{Kind: nf.EventLine, Host: r.host.Name, Message: line}}) {
 			return nil, nil
 		}
 	}
@@ -231,7 +270,7 @@ func (r *run) fail(op string, err error) error {
 	if nf.KindOf(err) != nf.Internal {
 		return err
 	}
-	subject := "the script on host " + r.host
+	subject := "the script on host " + r.host.Name
 	if e, ok := errors.AsType[*ssh.ExitError](err); ok {
 		cause := fmt.Errorf("it ended with code %d", e.ExitStatus())
 		if e.Signal() != "" {
@@ -271,7 +310,7 @@ func (r *run) document() ([]byte, error) {
 		parameters = map[string]any{}
 	}
 	return json.Marshal(map[string]any{
-		"action": r.job.Action, "site": in.ID, "region": in.Region, "hosts": hosts, "parameters": parameters, "secrets": secrets,
+		"action": r.job.Action, "site": in.ID, "region": in.Region, "host": r.host.Name, "hosts": hosts, "parameters": parameters, "secrets": secrets, "join": r.join,
 		"proxy": map[string]string{"http": in.Proxy.HTTP, "https": in.Proxy.HTTPS, "no_proxy": in.Proxy.None},
 	})
 }

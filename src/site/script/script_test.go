@@ -90,6 +90,52 @@ echo '{"server": "https://10.0.0.1:6443", "kubeconfig": "apiVersion: v1"}'
 	}
 }
 
+// TestEveryHost runs a script on a worker and a control plane that accept different
+// credentials.
+func TestEveryHost(t *testing.T) {
+	t.Parallel()
+	master, worker := sitetest.New(t), sitetest.New(t)
+	j := job(master, `#!/bin/sh
+echo "$SITE_ACTION $SITE_HOST $SITE_ROLE" >&2
+cat >"$HOME/document"
+[ "$SITE_ROLE" = worker ] || echo '{"kubeconfig": "k", "join": {"token": "abcdef.0123456789abcdef"}}'
+`)
+	j.Secrets.RemoveScript = j.Secrets.Script
+	joining := worker.Site()
+	joining.Name, joining.Role = "w1", nf.Worker
+	j.Site.EveryHost, j.Site.Hosts = true, []nf.SiteHost{joining, j.Site.Hosts[0]}
+	j.Secrets.Hosts = map[string]nf.HostCredential{"w1": {PrivateKey: worker.Secrets().PrivateKey}}
+	var hidden []string
+	var lines []string
+	for e, err := range (script.Runner{}).Run(t.Context(), j) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range e.Hidden {
+			hidden = append(hidden, string(secret))
+		}
+		if e.Kind == nf.EventLine {
+			lines = append(lines, e.Host+": "+e.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{"n1: build n1 control_plane", "w1: build w1 worker"}, lines); diff != "" {
+		t.Errorf("a build begins with the control planes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"abcdef.0123456789abcdef"}, hidden); diff != "" {
+		t.Errorf("what hosts join with is a secret (-want +got):\n%s", diff)
+	}
+	for h, want := range map[*sitetest.Host]string{master: `"join":null`, worker: `"join":{"token":"abcdef.0123456789abcdef"}`} {
+		if document := string(read(t, h, "document")); !strings.Contains(document, want) {
+			t.Errorf("the document of a host lacks %s: %s", want, document)
+		}
+	}
+	j.Action = site.Reset
+	lines, _, err := run(t.Context(), j)
+	if diff := cmp.Diff([]string{"reset w1 worker", "reset n1 control_plane"}, lines); diff != "" || err != nil {
+		t.Errorf("a reset ends with the control planes: %v (-want +got):\n%s", err, diff)
+	}
+}
+
 func read(t *testing.T, h *sitetest.Host, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(h.Home, name))
@@ -227,6 +273,8 @@ func TestParseResult(t *testing.T) {
 		"Kubeconfig": {"a kubeconfig is taken as it is", `{"kubeconfig": "k"}`, "k", ""},
 		"Token": {"a token becomes one", `{"server": "https://h:6443", "token": "t", "ca": "Y2E="}`,
 			`{"apiVersion":"v1","clusters":[{"cluster":{"certificate-authority-data":"Y2E=","server":"https://h:6443"},"name":"site"}],"contexts":[{"context":{"cluster":"site","user":"site"},"name":"site"}],"current-context":"site","kind":"Config","users":[{"name":"site","user":{"token":"t"}}]}`, ""},
+		"Password": {"a user and a password do, too", `{"server": "https://h:6443", "username": "u", "password": "p"}`,
+			`{"apiVersion":"v1","clusters":[{"cluster":{"server":"https://h:6443"},"name":"site"}],"contexts":[{"context":{"cluster":"site","user":"site"},"name":"site"}],"current-context":"site","kind":"Config","users":[{"name":"site","user":{"password":"p","username":"u"}}]}`, ""},
 		"NoServer":  {"a token is somebody's", `{"token": "t"}`, "", "server"},
 		"NoTLS":     {"a token is not sent in clear", `{"server": "http://h", "token": "t"}`, "", "server"},
 		"Neither":   {"something must be there", `{"server": "https://h"}`, "", "neither"},

@@ -31,7 +31,7 @@ const (
 // are those of site.HostProbe, and nf.Invalid for an unusable credential.
 func Dial(ctx context.Context, host nf.SiteHost, m nf.SiteSecrets) (client *ssh.Client, key string, err error) {
 	h := handshake{host: host}
-	cfg, err := h.config(m)
+	cfg, err := h.config(m.Of(host.Name))
 	if err != nil {
 		return nil, "", err
 	}
@@ -178,6 +178,13 @@ func PrivateKey(m nf.SiteSecrets) (any, error) {
 // Usable returns nf.Invalid if a credential cannot be used, as far as that can
 // be found without connecting.
 func Usable(m nf.SiteSecrets) error {
+	for host := range m.Hosts {
+		own := m.Of(host)
+		own.Hosts = nil
+		if err := Usable(own); err != nil {
+			return fmt.Errorf("cannot use the credential of host %s: %w", host, err)
+		}
+	}
 	if len(m.PrivateKey) == 0 {
 		return nil
 	}
