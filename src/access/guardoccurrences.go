@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -16,10 +18,15 @@ var (
 
 // Instantiate implements VNFChanges. It requires instance:instantiate in the project and
 // the region of each VIM, and region:read there; and for networks, network:read, or
-// network:write for those that it creates.
+// network:write for those that it creates. A region that it makes requires region:write, and
+// the region of a VNF on hosts instance:instantiate.
 func (vs VNFs) Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.CreateInstance)
+	hosts := false
 	if err == nil {
+		hosts, err = vs.making(ctx, v, req)
+	}
+	if err == nil && !hosts {
 		err = vs.placed(ctx, v, nf.CreateInstance, connected{req.VIMs, req.Networks, true})
 	}
 	if err != nil {
@@ -72,12 +79,64 @@ func (vs VNFs) attaching(ctx context.Context, s nf.Scope, id string, networks []
 	return nil
 }
 
-// Terminate implements VNFChanges. It requires instance:terminate.
+// making checks that the identity may make the regions of a request. Hosts is true if the
+// VNF uses no VIM.
+func (vs VNFs) making(ctx context.Context, v nf.VNF, req nf.InstantiateVNFRequest) (hosts bool, err error) {
+	made, hosts, err := vs.keeper.NewRegions(ctx, v.ID, req)
+	if err != nil {
+		return hosts, err
+	}
+	for _, region := range made {
+		if err := vs.guard.may(ctx, nf.WriteRegion, regionScope(region), v.ID, region); err != nil {
+			return hosts, err
+		}
+		if !hosts {
+			continue
+		}
+		if err := vs.guard.may(ctx, nf.CreateInstance, nf.Scope{Project: nf.ProjectOf(v.Project), Region: region}, v.ID, region); err != nil {
+			return hosts, err
+		}
+	}
+	return hosts, nil
+}
+
+// Terminate implements VNFChanges. It requires instance:terminate; for the regions that the
+// VNF has made, region:write; and to terminate what uses them, instance:terminate for each
+// instance there.
 func (vs VNFs) Terminate(ctx context.Context, id string, req nf.TerminateVNFRequest) (nf.Occurrence, error) {
-	if _, err := vs.allowed(ctx, id, nf.RemoveInstance); err != nil {
+	v, err := vs.allowed(ctx, id, nf.RemoveInstance)
+	if err == nil {
+		err = vs.removing(ctx, v, req.Extra[cascade] == true)
+	}
+	if err != nil {
 		return nf.Occurrence{}, err
 	}
 	return vs.start(ctx, &req.Key, func() (nf.Occurrence, error) { return vs.keeper.Terminate(ctx, id, req) })
+}
+
+// cascade is the additional parameter of a termination that terminates what uses the regions
+// that the VNF has made.
+const cascade = "cascade"
+
+// removing checks that the identity may remove the regions that a VNF has made and, with
+// cascade, terminate what uses them.
+func (vs VNFs) removing(ctx context.Context, v nf.VNF, cascade bool) error {
+	for _, key := range slices.Sorted(maps.Keys(v.VIMs)) {
+		vim := v.VIMs[key]
+		if !vim.Made {
+			continue
+		}
+		if err := vs.guard.may(ctx, nf.WriteRegion, regionScope(vim.Region), v.ID, vim.Region); err != nil {
+			return err
+		}
+		if !cascade {
+			continue
+		}
+		if err := vs.instances.mayVacate(ctx, v.ID, vim.Region); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Scale implements VNFChanges. It requires instance:change.

@@ -66,21 +66,24 @@ type VNFResolver interface {
 	PackageOf(ctx context.Context, project, vnfd string) (nf.Package, error)
 	// RegionsOf returns the regions of connections, by their keys, or nf.NotFound.
 	RegionsOf(ctx context.Context, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.Region, error)
+	// NewRegions returns the regions that an instantiation makes. A VNF on hosts uses no VIM.
+	NewRegions(ctx context.Context, id string, req nf.InstantiateVNFRequest) (made []string, hosts bool, err error)
 }
 
 // VNFs gives access to a VNFKeeper with the permissions of the identity in the context. A
 // VNF belongs to its project and, while it is instantiated, to its region. Reading it and
 // its occurrences requires instance:read there.
 type VNFs struct {
-	guard    *guard
-	regions  *Regions
-	packages *Packages
-	keeper   VNFKeeper
+	guard     *guard
+	regions   *Regions
+	packages  *Packages
+	instances *Instances
+	keeper    VNFKeeper
 }
 
 // NewVNFs returns the guarded VNFs of a keeper.
 func NewVNFs(guarded *Guarded, keeper VNFKeeper) VNFs {
-	return VNFs{guarded.guard, guarded.Regions, guarded.Packages, keeper}
+	return VNFs{guarded.guard, guarded.Regions, guarded.Packages, guarded.Instances, keeper}
 }
 
 var _ VNFRecords = VNFs{}

@@ -14,12 +14,17 @@ import (
 type vnfKeeper struct {
 	project, region string
 	operation       nf.OccurrenceOperation
+	made            string // region that the VNF makes; empty: none
+	hosts           bool
 }
 
 func (k vnfKeeper) vnf() nf.VNF {
 	v := nf.VNF{ID: "vnf", Project: k.project}
 	if k.operation != nf.OccurrenceInstantiate {
 		v.Instantiated = &nf.InstantiatedVNF{Region: k.region}
+	}
+	if k.made != "" {
+		v.VIMs = map[string]nf.VIMConnection{k.made: {Region: k.made, Made: true}, "other": {Region: accesstest.East}}
 	}
 	return v
 }
@@ -86,6 +91,52 @@ func (k vnfKeeper) RegionsOf(context.Context, map[string]nf.VIMConnectionRequest
 	return map[string]nf.Region{"default": {ID: k.region}}, nil
 }
 
+func (k vnfKeeper) NewRegions(context.Context, string, nf.InstantiateVNFRequest) ([]string, bool, error) {
+	if k.made == "" {
+		return nil, false, nil
+	}
+	return []string{k.made}, k.hosts, nil
+}
+
+// TestVNFMakesRegions: to make a region, or to remove it, takes what it takes to register it.
+func TestVNFMakesRegions(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cascade := nf.TerminateVNFRequest{VNFRequest: nf.VNFRequest{Extra: map[string]any{"cascade": true}}}
+	cases := map[string]struct {
+		reason   string
+		identity string
+		keeper   vnfKeeper
+		call     func(ctx context.Context, vs access.VNFs) error
+		want     nf.Kind // 0: it may
+	}{
+		"All": {"who may do everything may do this", "admin-all", vnfKeeper{made: accesstest.West, hosts: true, operation: nf.OccurrenceInstantiate}, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Instantiate(ctx, "vnf", nf.InstantiateVNFRequest{}))
+		}, 0},
+		"Hosts": {"without region:write, no region is made", "admin-a", vnfKeeper{made: accesstest.East, hosts: true, operation: nf.OccurrenceInstantiate}, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Instantiate(ctx, "vnf", nf.InstantiateVNFRequest{}))
+		}, nf.Forbidden},
+		"Cluster": {"nor of a cluster of Cluster API", "admin-a", vnfKeeper{made: accesstest.East, operation: nf.OccurrenceInstantiate}, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Instantiate(ctx, "vnf", nf.InstantiateVNFRequest{}))
+		}, nf.Forbidden},
+		"Terminate": {"without region:write, no region is removed", "admin-a", vnfKeeper{made: accesstest.East}, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Terminate(ctx, "vnf", nf.TerminateVNFRequest{}))
+		}, nf.Forbidden},
+		"Cascade": {"who may do everything may cascade", "admin-all", vnfKeeper{made: accesstest.West}, func(ctx context.Context, vs access.VNFs) error {
+			return second(vs.Terminate(ctx, "vnf", cascade))
+		}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.keeper.project, tc.keeper.region = accesstest.ProjectA, accesstest.East
+			err := tc.call(h.as(t, tc.identity), access.NewVNFs(h.Guarded, tc.keeper))
+			if tc.want == 0 && err != nil || tc.want != 0 && nf.KindOf(err) != tc.want {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
 // vnfCall is a method of the guard and the permissions that it requires.
 type vnfCall struct {
 	operation nf.OccurrenceOperation // of the occurrence; INSTANTIATE: the VNF has no region
@@ -138,7 +189,7 @@ func TestVNFs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, who := range accesstest.People() {
 				for _, scope := range []nf.Scope{{Project: accesstest.ProjectA, Region: accesstest.East}, {Project: accesstest.ProjectA, Region: accesstest.West}, {Project: accesstest.ProjectB, Region: accesstest.East}} {
-					vs := access.NewVNFs(h.Guarded, vnfKeeper{scope.Project, scope.Region, tc.operation})
+					vs := access.NewVNFs(h.Guarded, vnfKeeper{project: scope.Project, region: scope.Region, operation: tc.operation})
 					want := nf.Internal // no error
 					switch {
 					case who == accesstest.Anonymous:
@@ -165,7 +216,7 @@ func TestVNFsNew(t *testing.T) {
 	h := newHouse(t)
 	for _, who := range accesstest.People() {
 		project, both := nf.Scope{Project: accesstest.ProjectA}, nf.Scope{Project: accesstest.ProjectA, Region: accesstest.East}
-		ctx, vs := h.as(t, who), access.NewVNFs(h.Guarded, vnfKeeper{project.Project, both.Region, nf.OccurrenceInstantiate})
+		ctx, vs := h.as(t, who), access.NewVNFs(h.Guarded, vnfKeeper{project: project.Project, region: both.Region, operation: nf.OccurrenceInstantiate})
 		may := func(p nf.Permission, s nf.Scope) bool {
 			return who != accesstest.Anonymous && accesstest.May(who, p, s)
 		}

@@ -61,10 +61,11 @@ func (v VNF) Scope() Scope {
 // VIMConnection is how a VNF reaches a VIM. A VIM is a cloud region: what a request says
 // of its access is in the region alone, never here.
 type VIMConnection struct {
-	VIM    string         `json:"vim"`            // Region.VIMID
-	Region string         `json:"region"`         // the region's id
-	Type   string         `json:"type"`           // such as ETSINFV.KUBERNETES.V_1
-	Made   bool           `json:"made,omitempty"` // the VNF has made the region, and removes it
+	VIM    string         `json:"vim"`              // Region.VIMID
+	Region string         `json:"region"`           // the region's id
+	Type   string         `json:"type"`             // such as ETSINFV.KUBERNETES.V_1
+	Server string         `json:"server,omitempty"` // URL of the API server of a region that the VNF has made
+	Made   bool           `json:"made,omitempty"`   // the VNF has made the region, and removes it
 	Extra  map[string]any `json:"extra,omitempty"`
 }
 

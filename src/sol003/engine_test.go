@@ -40,6 +40,19 @@ func newEngine() *engine {
 	}
 }
 
+// in returns the ids of the instances in a region, ordered.
+func (e *engine) in(region string) (out []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, in := range e.instances {
+		if in.Region == region {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // accept accepts an operation on an instance, unless it was accepted under its key before.
 func (e *engine) accept(id string, verb nf.Verb, opts nf.Options, prepare func() (effect func(), err error)) (nf.Operation, error) {
 	e.mu.Lock()

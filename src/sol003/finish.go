@@ -54,6 +54,9 @@ func (r *run) conclude() {
 	undone := r.undoes()
 	r.journal.add(state, after, func(rec *record) {
 		rec.Cancel = false
+		if state.Final() {
+			rec.Task.Inputs = withoutHosts(rec.Task.Inputs)
+		}
 		if failure != nil || !undone { // a rollback keeps the cause
 			rec.Failure = failure
 		}

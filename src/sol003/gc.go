@@ -37,16 +37,16 @@ func (w *sweep) Subjects(ctx context.Context, named operation.Named) error {
 	return w.m.locks.Scan(ctx, named, func(v nf.VNF) {
 		w.named[v.ID] = v.Occurrence
 		w.need(v.ID, v.Package)
-	}, w.m.giveUp)
+	}, w.giveUp)
 }
 
 // giveUp edits a VNF whose operation has ended or does not exist: the store has applied
 // the lock late. The VNF no longer names an occurrence whose request was withdrawn.
-func (m *Manager) giveUp(ctx context.Context, v *nf.VNF) error {
+func (w *sweep) giveUp(ctx context.Context, v *nf.VNF) error {
 	if v.Occurrence == "" {
 		return nil
 	}
-	_, err := m.occurrences.Get(ctx, v.Occurrence)
+	_, err := w.m.occurrences.Get(ctx, v.Occurrence)
 	if err != nil && nf.KindOf(err) == nf.NotFound {
 		v.Occurrence, err = "", nil
 	}

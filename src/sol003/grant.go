@@ -160,7 +160,7 @@ func (rs resolver) granted(ctx context.Context, o nf.Occurrence, t task, g nf.Gr
 	t.After = cloned(t.After)
 	in := t.After.Instantiated
 	initial := o.Operation == nf.OccurrenceInstantiate
-	if key := vimOf(g); key != "" {
+	if key := vimOf(g); key != "" && in.Engine == "" {
 		vims, region, err := rs.connections(ctx, map[string]nf.VIMConnectionRequest{key: g.VIMs[key]})
 		switch {
 		case err != nil:

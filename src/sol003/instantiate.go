@@ -40,6 +40,13 @@ func (m *Manager) Instantiate(ctx context.Context, id string, req nf.Instantiate
 		if err != nil {
 			return record{}, err
 		}
+		if onHosts(req) {
+			return m.resolve.installation(ctx, v, in, inputs)
+		}
+		clusters, err := clustersOf(req)
+		if err != nil {
+			return record{}, err
+		}
 		vims, region, err := m.resolve.connections(ctx, req.VIMs)
 		if err != nil {
 			return record{}, err
@@ -56,8 +63,9 @@ func (m *Manager) Instantiate(ctx context.Context, id string, req nf.Instantiate
 		}
 		after := v
 		after.Instantiated, after.VIMs = &in, vims
+		makeRegions(&after, regionsOf(clusters)...)
 		after.Extensions, after.Configurable = merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
-		return record{Task: task{After: after, Inputs: inputs, Attach: req.Networks}}, checkTexts(string(nf.Instantiate), "VNF "+v.ID, after)
+		return record{Task: task{After: after, Inputs: inputs, Attach: req.Networks, Workloads: clusters}}, checkTexts(string(nf.Instantiate), "VNF "+v.ID, after)
 	})
 }
 
@@ -127,6 +135,7 @@ func inputsOf(extra map[string]any, flavor, level string) map[string]any {
 		inputs = map[string]any{}
 	}
 	delete(inputs, namespaceParameter)
+	delete(inputs, clustersParameter)
 	inputs[flavorParameter] = flavor
 	if level != "" {
 		inputs[levelParameter] = level
@@ -247,11 +256,19 @@ func serverOf(w nf.VIMConnectionRequest) string {
 
 // Terminate accepts the termination of a VNF. The objects are deleted with the grace
 // periods of their pods, whatever gracefulTerminationTimeout is: the engine has none of its
-// own. It returns nf.Conflict if the VNF is not instantiated.
+// own. It returns nf.Conflict if the VNF is not instantiated, and if something uses a cloud
+// region that the VNF has made, unless additionalParams has cascade: true.
 func (m *Manager) Terminate(ctx context.Context, id string, req nf.TerminateVNFRequest) (nf.Occurrence, error) {
-	return m.begin(ctx, id, nf.OccurrenceTerminate, req.VNFRequest, func(_ context.Context, v nf.VNF) (record, error) {
+	return m.begin(ctx, id, nf.OccurrenceTerminate, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
+		if err := instantiated(nf.Terminate, v); err != nil {
+			return record{}, err
+		}
+		cascade, err := cascades(req)
+		if err == nil && !cascade {
+			err = m.resolve.vacant(ctx, v)
+		}
 		after := v
 		after.Instantiated, after.VIMs = nil, nil
-		return record{Task: task{After: after}}, instantiated(nf.Terminate, v)
+		return record{Task: task{After: after, Cascade: cascade}}, err
 	})
 }

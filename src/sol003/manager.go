@@ -28,6 +28,7 @@ type Packages interface {
 type Regions interface {
 	Region(ctx context.Context, id string) (nf.Region, error)
 	RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error] // ordered by id
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]       // of a region
 }
 
 // Descriptors reads the VNF descriptors of packages.
@@ -66,6 +67,9 @@ type Engine struct {
 	Changes   Changes
 	Repairs   Repairs
 	Instances Instances
+	// Check returns the cloud region that an instantiation makes, and its errors that can be
+	// known in advance.
+	Check func(ctx context.Context, req nf.InstantiateRequest) (region string, err error)
 }
 
 // Granter asks an NFVO for the permission to carry out an occurrence.
@@ -118,7 +122,7 @@ func (c *Config) engineOf(states ...nf.VNF) Engine {
 		}
 		break
 	}
-	return Engine{c.Changes, c.Repairs, c.Instances}
+	return Engine{Changes: c.Changes, Repairs: c.Repairs, Instances: c.Instances}
 }
 
 // Manager stores VNFs and their occurrences, and accepts operations on them. It is safe

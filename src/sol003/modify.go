@@ -83,6 +83,9 @@ func (rs resolver) reconnected(ctx context.Context, verb nf.Verb, v nf.VNF, want
 		if present, has := out[key]; has && present.Region == v.Instantiated.Region && c.Region != present.Region {
 			return nil, nf.E(nf.Conflict, string(verb), "VNF "+v.ID, errors.New("it cannot be moved to another VIM"))
 		}
+		if present, has := out[key]; has && present.Made {
+			c.Made, c.Server = c.Region == present.Region, present.Server
+		}
 		out[key] = c
 	}
 	return out, nil

@@ -129,9 +129,13 @@ func (r *run) observe(ctx context.Context) error {
 		now = append(now, c)
 	}
 	slices.SortFunc(now, func(a, b nf.VNFC) int { return strings.Compare(a.ID(), b.ID()) })
+	after, err := r.m.resolve.reached(ctx, r.record().Task.After)
+	if err != nil {
+		return err
+	}
 	r.journal.add("", r.vnf, func(rec *record) {
 		rec.VNFCs = affected(before, now)
-		rec.Task.Found = now
+		rec.Task.Found, rec.Task.After.VIMs = now, after
 	})
 	return nil
 }

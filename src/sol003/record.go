@@ -30,9 +30,12 @@ type task struct {
 	Inputs  map[string]any  `json:"inputs,omitempty"` // parameters of the package
 	Attach  []nf.Attachment `json:"attach,omitempty"`
 	Scaling []nf.Scaling    `json:"scaling,omitempty"`
-	Heal    []string        `json:"heal,omitempty"` // ids of components; empty: all
-	Trace   string          `json:"trace,omitempty"`
-	Found   []nf.VNFC       `json:"found,omitempty"` // components, as the last attempt has seen them; nil: it has seen none
+	Cascade bool            `json:"cascade,omitempty"` // of a termination: first terminate the VNFs in the regions that the VNF has made
+
+	Workloads []nf.WorkloadCluster `json:"workloads,omitempty"` // clusters of Cluster API that become regions
+	Heal      []string             `json:"heal,omitempty"`      // ids of components; empty: all
+	Trace     string               `json:"trace,omitempty"`
+	Found     []nf.VNFC            `json:"found,omitempty"` // components, as the last attempt has seen them; nil: it has seen none
 }
 
 // effort is what the engine has done for an occurrence.

@@ -13,15 +13,18 @@ import (
 func (r *run) key() nf.RequestKey { return nf.RequestKey{Client: "sol003", Key: r.op().ID} }
 
 // options returns the options of a request to the engine. The caller of the occurrence is
-// gone by now: its VNF may use only the networks and volumes of its project, and makes no
-// cloud regions of clusters.
+// gone by now: its VNF may use only the networks and volumes of its project, and makes only
+// the cloud regions that the request has named.
 func (r *run) options() nf.Options {
 	return nf.Options{
 		OnFailure: nf.Keep, Key: r.key(), Trace: r.record().Task.Trace,
 		MayAttach: func(_ context.Context, n nf.Network, _ bool) error { return r.own("network", n.Name, n.Project) },
 		MayUse:    func(_ context.Context, v nf.Volume) error { return r.own("volume", v.Name, v.Project) },
 		MayRegister: func(_ context.Context, region string) error {
-			return nf.E(nf.Forbidden, "register", "cloud region "+region, errors.New("a VNF of SOL003 makes no cloud regions"))
+			if slices.Contains(made(r.record().Task.After), region) {
+				return nil
+			}
+			return nf.E(nf.Forbidden, "register", "cloud region "+region, errors.New("name it in additionalParams."+clustersParameter))
 		},
 	}
 }
@@ -87,11 +90,14 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 			return nf.Operation{}, err
 		}
 		return changes.Instantiate(ctx, nf.InstantiateRequest{
-			Spec: nf.Spec{Package: after.Package, Inputs: nf.Inputs{Parameters: rec.Task.Inputs, OOF: zones}, Networks: rec.Task.Attach},
+			Spec: nf.Spec{Package: after.Package, Inputs: nf.Inputs{Parameters: rec.Task.Inputs, OOF: zones}, Networks: rec.Task.Attach, Workloads: rec.Task.Workloads},
 			ID:   id, Region: after.Instantiated.Region, Project: nf.ProjectOf(after.Project), Namespace: after.Instantiated.Namespace, Options: r.options(),
 		})
 	case nf.OccurrenceTerminate:
-		return changes.Terminate(ctx, id, nf.TerminateRequest{Options: r.options()})
+		if err := r.vacate(ctx); err != nil {
+			return nf.Operation{}, err
+		}
+		return changes.Terminate(ctx, id, nf.TerminateRequest{Cascade: rec.Task.Cascade, Options: r.options()})
 	case nf.OccurrenceScale:
 		return changes.Act(ctx, id, nf.ActRequest{Verb: nf.Scale, Scale: rec.Task.Scaling, Options: r.options()})
 	case nf.OccurrenceHeal:

@@ -78,6 +78,8 @@ func (p packages) ReleaseOps(ctx context.Context, h nf.Holding) ([]store.Op, err
 }
 
 func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if r, found := w.regions[id]; found {
 		return r, nil
 	}
@@ -86,8 +88,22 @@ func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
 
 func (w *world) RegionsFrom(context.Context, nf.Cursor) iter.Seq2[nf.Region, error] {
 	return func(yield func(nf.Region, error) bool) {
-		for _, id := range slices.Sorted(maps.Keys(w.regions)) {
-			if !yield(w.regions[id], nil) {
+		w.mu.Lock()
+		regions := maps.Clone(w.regions)
+		w.mu.Unlock()
+		for _, id := range slices.Sorted(maps.Keys(regions)) {
+			if !yield(regions[id], nil) {
+				return
+			}
+		}
+	}
+}
+
+// Users implements sol003.Regions: a region is used by the instances in it.
+func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
+	return func(yield func(nf.Subject, error) bool) {
+		for _, id := range w.engine.in(of.Region) {
+			if !yield(nf.Subject{Kind: nf.InstanceSubject, ID: id}, nil) {
 				return
 			}
 		}

@@ -16,8 +16,13 @@ func (s *service) vnfLedger(cfg Config, db *secureStore) (*sol003.Manager, error
 	if err != nil {
 		return nil, err
 	}
+	read := &descriptors{catalog: s.catalog, read: map[string]tosca.Topology{}}
+	engines, err := s.vnfEngines(read)
+	if err != nil {
+		return nil, err
+	}
 	return sol003.New(sol003.Config{
-		KV: db.kv, Granter: granter, Packages: s.catalog, Regions: s.catalog, Descriptors: &descriptors{catalog: s.catalog, read: map[string]tosca.Topology{}},
+		KV: db.kv, Granter: granter, Packages: s.catalog, Regions: s.catalog, Descriptors: read, Engines: engines,
 		Changes: s.engine, Repairs: s.engine, Instances: s.engine, Workers: s.workers, Places: cfg.Workers, Retention: cfg.Retention,
 	})
 }

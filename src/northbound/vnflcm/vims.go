@@ -14,7 +14,12 @@ type vim struct {
 	ID    string         `json:"id,omitempty"` // in a list
 	VIM   string         `json:"vimId"`
 	Type  string         `json:"vimType"`
+	At    *vimAddress    `json:"interfaceInfo,omitempty"` // of a VIM that the VNF has made
 	Extra map[string]any `json:"extra,omitempty"`
+}
+
+type vimAddress struct {
+	Endpoint string `json:"endpoint"`
 }
 
 // vimsOf returns the connections of a VNF in the form of the edition, or nil.
@@ -25,6 +30,9 @@ func (e edition) vimsOf(vims map[string]nf.VIMConnection) any {
 	list, byKey := []vim{}, map[string]vim{}
 	for _, key := range slices.Sorted(maps.Keys(vims)) {
 		shown := vim{VIM: vims[key].VIM, Type: vims[key].Type, Extra: vims[key].Extra}
+		if server := vims[key].Server; server != "" {
+			shown.At = &vimAddress{server}
+		}
 		byKey[key] = shown
 		shown.ID = key
 		list = append(list, shown)

@@ -27,7 +27,7 @@ const User = "operator"
 
 // Host is a running server.
 type Host struct {
-	Home string // the user's folder
+	Home string // the user's folder; programs in bin, below it, precede those of this machine
 
 	listener net.Listener
 	config   *ssh.ServerConfig
@@ -205,7 +205,7 @@ func (h *Host) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 func (h *Host) execute(text string, channel ssh.Channel) int {
 	cmd := exec.Command("/bin/sh", "-c", text)
 	cmd.Dir = h.Home
-	cmd.Env = []string{"HOME=" + h.Home, "PATH=/usr/local/bin:/usr/bin:/bin"}
+	cmd.Env = []string{"HOME=" + h.Home, "PATH=" + h.Home + "/bin:/usr/local/bin:/usr/bin:/bin"}
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	in, err := cmd.StdinPipe()

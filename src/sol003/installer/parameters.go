@@ -1,0 +1,141 @@
+package installer
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Parameter is the additional parameter that describes the hosts and the script.
+const Parameter = "k8s_cluster_installation_param"
+
+// parameters are the value of Parameter. Its names are those of Tacker, as far as Tacker has
+// them.
+type parameters struct {
+	Script   string   `json:"script_path"`        // an artifact of the package; empty: the script of instantiate_end
+	Remove   string   `json:"remove_script_path"` // empty: the script of terminate_end, or none
+	VIM      string   `json:"vim_name"`           // the cloud region; empty: "kubernetes_vim_" with the id of the VNF
+	Timeout  int      `json:"timeout"`            // in seconds; 0: that of the service
+	FirstUse bool     `json:"trust_on_first_use"` // hosts need no host_key
+	Options  []string `json:"script_options"`     // arguments of the script
+	Masters  nodes    `json:"master_node"`
+	Workers  nodes    `json:"worker_node"`
+	Proxy    struct {
+		HTTP  string `json:"http_proxy"`
+		HTTPS string `json:"https_proxy"`
+		None  string `json:"no_proxy"`
+		Nodes string `json:"k8s_node_cidr"`
+	} `json:"proxy"`
+}
+
+// nodes are the hosts with one role. Their login is that of hosts without their own.
+type nodes struct {
+	login
+
+	Hosts       []host `json:"hosts"`
+	PodCIDR     string `json:"pod_cidr"`
+	ClusterCIDR string `json:"cluster_cidr"` // subnet of Services
+}
+
+type host struct {
+	login
+
+	Name    string `json:"name"` // empty: master1, worker1 and so on
+	Address string `json:"address"`
+	Port    int    `json:"port"` // empty: 22
+	Key     string `json:"host_key"`
+}
+
+type login struct {
+	User       string `json:"username"`
+	Password   string `json:"password"`
+	PrivateKey string `json:"private_key"` // PEM
+	Passphrase string `json:"passphrase"`
+}
+
+const sshPort = 22
+
+// read reads the parameter. Errors do not quote it.
+func read(values map[string]any) (parameters, error) {
+	var out parameters
+	text, err := json.Marshal(values[Parameter])
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		message := "must be an object with master_node and worker_node"
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			message = "has a value of a wrong type: " + strings.ReplaceAll(wrong.Field, "login.", "") // of the embedded struct
+		}
+		return out, invalid("", message)
+	}
+	if len(out.Masters.Hosts) == 0 {
+		return out, invalid("master_node.hosts", "are missing: name the hosts with their addresses; the service does not find them by connection points")
+	}
+	return out, nil
+}
+
+// site returns the site that the parameters describe, without its scripts.
+func (p parameters) site(id, project string) (nf.SiteRequest, error) {
+	out := nf.SiteRequest{
+		Site: nf.Site{
+			ID: id, Region: p.region(id), Project: project, Driver: nf.SiteByScript, EveryHost: true, FirstUse: p.FirstUse,
+			Parameters: map[string]any{}, Proxy: nf.SiteProxy{HTTP: p.Proxy.HTTP, HTTPS: p.Proxy.HTTPS, None: p.Proxy.None},
+		},
+		Secrets: nf.SiteSecrets{Hosts: map[string]nf.HostCredential{}, Options: p.Options},
+		Timeout: time.Duration(p.Timeout) * time.Second,
+	}
+	if wrong := nf.CheckID(Parameter+".vim_name", out.Site.Region); wrong != nil {
+		return out, nf.E(nf.Invalid, string(nf.Instantiate), "the VNF", wrong)
+	}
+	if nodes := p.Proxy.Nodes; nodes != "" {
+		out.Site.Proxy.None = strings.TrimPrefix(out.Site.Proxy.None+","+nodes, ",")
+	}
+	for name, value := range map[string]string{"pod_cidr": p.Masters.PodCIDR, "cluster_cidr": p.Masters.ClusterCIDR} {
+		if value != "" {
+			out.Site.Parameters[name] = value
+		}
+	}
+	for _, g := range []struct {
+		field, name string
+		role        nf.SiteRole
+		nodes       nodes
+	}{{"master_node", "master", nf.ControlPlane, p.Masters}, {"worker_node", "worker", nf.Worker, p.Workers}} {
+		for i, h := range g.nodes.Hosts {
+			h.Name = cmp.Or(h.Name, fmt.Sprintf("%s%d", g.name, i+1))
+			own := loginOf(h.login, g.nodes.login)
+			if own.Password == "" && own.PrivateKey == "" {
+				return out, invalid(fmt.Sprintf("%s.hosts[%d]", g.field, i), "needs a password or a private_key")
+			}
+			out.Site.Hosts = append(out.Site.Hosts, nf.SiteHost{Name: h.Name, Address: h.Address, Port: cmp.Or(h.Port, sshPort), User: own.User, Key: h.Key, Role: g.role})
+			out.Secrets.Hosts[h.Name] = nf.HostCredential{PrivateKey: nf.Secret(own.PrivateKey), Passphrase: nf.Secret(own.Passphrase), Password: nf.Secret(own.Password)}
+		}
+	}
+	return out, nil
+}
+
+// region returns the id of the cloud region.
+func (p parameters) region(vnf string) string { return cmp.Or(p.VIM, "kubernetes_vim_"+vnf) }
+
+// loginOf returns the login of a host, which is the common one as far as it has none of its
+// own.
+func loginOf(own, common login) login {
+	own.User = cmp.Or(own.User, common.User)
+	if own.Password == "" && own.PrivateKey == "" {
+		own.Password, own.PrivateKey, own.Passphrase = common.Password, common.PrivateKey, common.Passphrase
+	}
+	return own
+}
+
+func invalid(field, message string) error {
+	at := "additionalParams." + Parameter
+	if field != "" {
+		at += "." + field
+	}
+	return nf.E(nf.Invalid, string(nf.Instantiate), "the VNF", nf.Violations{{Field: at, Message: message}})
+}
