@@ -94,7 +94,8 @@ func (r *run) Steps(context.Context) ([]operation.Step, error) {
 	case r.m.cfg.Granter != nil && r.record().State == nf.OccurrenceStarting:
 		steps = append(steps, r.step(nf.PhaseGrant, r.grant))
 	}
-	return append(steps, r.step(nf.PhaseBegin, r.begin), r.step(nf.PhaseWait, r.wait), r.step(nf.PhaseObserve, r.observe)), nil
+	by := r.carrier()
+	return append(steps, r.step(nf.PhaseBegin, by.begin), r.step(nf.PhaseWait, by.wait), r.step(nf.PhaseObserve, by.observe)), nil
 }
 
 // begin begins the engine's operation. From then on, the occurrence is processed.
@@ -159,8 +160,7 @@ func (r *run) Undoable(ctx context.Context) (bool, error) {
 	if !r.steps(nf.PhaseBegin) {
 		return false, nil
 	}
-	_, found, err := r.mine(ctx)
-	return found, err
+	return r.carrier().active(ctx)
 }
 
 // steps reports whether a step of the phase has begun.
@@ -170,7 +170,8 @@ func (r *run) steps(phase nf.Phase) bool {
 
 // UndoSteps implements operation.Undoer.
 func (r *run) UndoSteps(context.Context) ([]operation.Step, error) {
-	return []operation.Step{r.step(nf.PhaseStop, r.stop), r.step(nf.PhaseObserve, r.observe)}, nil
+	by := r.carrier()
+	return []operation.Step{r.step(nf.PhaseStop, by.stop), r.step(nf.PhaseObserve, by.observe)}, nil
 }
 
 // mine returns the engine's operation of this attempt. The process may have died before
