@@ -84,7 +84,7 @@ build-race: # the service with the race detector, which test-go runs, as OUT
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
 
-bench: build bin/helm bin/kustomize-controller ## measure the service: SCENARIO=objects against kubectl and Helm, many against Flux, inventory, networks, stored, vnfs, or regions
+bench: build bin/helm bin/kustomize-controller ## measure the service: SCENARIO=objects against kubectl and Helm, many against Flux, changes, inventory, networks, stored, vnfs, or regions
 	$(if $(filter stored regions inventory,$(SCENARIO)),,$(SANDBOX) exec --) go run ./src/cmd/bench --scenario $(SCENARIO)
 
 bench-quick: build ## fail if the service takes twice as long, compared to bare requests, as docs/benchmarks.md records (one minute)

@@ -60,7 +60,7 @@ type options struct {
 }
 
 func (o *options) declare(flags *flag.FlagSet) {
-	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), inventory (instances that A&AI gets), networks (instances with and without them), stored (instances that exist), vnfs (occurrences of SOL003), or regions (some with faults)")
+	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), inventory (instances that A&AI gets), networks (instances with and without them), stored (instances that exist), changes (re-applies, and instances one after another), vnfs (occurrences of SOL003), or regions (some with faults)")
 	flags.StringVar(&o.out, "out", "docs/benchmarks.md", "report of the scenario objects; other scenarios append their names")
 	flags.StringVar(&o.binary, "binary", "bin/k8splugin", "program of the service")
 	flags.StringVar(&o.helm, "helm", "bin/helm", "Helm's program")
@@ -133,6 +133,8 @@ func run(ctx context.Context, args []string) error {
 		return b.many(ctx, kubeconfig, o.report("many"), o.instances, o.load)
 	case "networks":
 		return b.networks(ctx, kubeconfig, o.report("networks"), plan{sizes: o.sizes, rounds: o.rounds})
+	case "changes":
+		return b.changes(ctx, kubeconfig, o.report("changes"), o.rounds)
 	case "vnfs":
 		return b.vnfs(ctx, kubeconfig, o.report("vnfs"), o.rounds)
 	case "objects":
@@ -237,7 +239,7 @@ const (
 )
 
 func (b *bench) measure(ctx context.Context, size int, p plan) (result, error) {
-	set, err := newObjectSet(size)
+	set, err := newObjectSet(size, "applied")
 	if err != nil {
 		return result{}, err
 	}

@@ -76,7 +76,7 @@ func (b *bench) defineAttachments(ctx context.Context) error {
 // measureNetworks lets both ways take turns.
 func (b *bench) measureNetworks(ctx context.Context, size, rounds int) (result, error) {
 	r := result{size: size, times: map[string][]time.Duration{}}
-	set, err := newObjectSet(size)
+	set, err := newObjectSet(size, "applied")
 	if err != nil {
 		return r, err
 	}

@@ -26,7 +26,9 @@ type object struct {
 	body       map[string]any
 }
 
-func newObjectSet(size int) (objectSet, error) {
+// newObjectSet returns a set. The service waits until its objects are in a state: applied
+// or ready.
+func newObjectSet(size int, wait string) (objectSet, error) {
 	set := objectSet{size: size}
 	for i := range size {
 		set.objects = append(set.objects, newObject(i))
@@ -41,7 +43,7 @@ func newObjectSet(size int) (objectSet, error) {
 	var buffer bytes.Buffer
 	archive := zip.NewWriter(&buffer)
 	metadata := &strings.Builder{}
-	fmt.Fprintf(metadata, "name: bench-%d\nresources:\n- name: all\n  wait: applied\n  manifest:\n", size)
+	fmt.Fprintf(metadata, "name: bench-%d\nresources:\n- name: all\n  wait: %s\n  manifest:\n", size, wait)
 	for i, o := range set.objects {
 		name := fmt.Sprintf("%04d.json", i)
 		content, err := json.Marshal(o.body)

@@ -188,7 +188,7 @@ func (s *service) terminateAll(ctx context.Context) error {
 		return err
 	}
 	for _, in := range list.Instances {
-		if err := s.send(ctx, http.MethodGet, "/v1/operations/"+in.Operation+"/events", content{}, nil); err != nil {
+		if err := s.ended(ctx, in.Operation); err != nil {
 			return err
 		}
 		if err := s.send(ctx, http.MethodDelete, "/v1/vnf_instances/"+in.ID, content{}, nil); err != nil {
@@ -196,6 +196,24 @@ func (s *service) terminateAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// update updates an instance to a package, and returns the operation.
+func (s *service) update(ctx context.Context, instance, pkg string) (string, error) {
+	document, err := json.Marshal(map[string]any{"csar_id": pkg})
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Operation string `json:"operation_id"`
+	}
+	err = s.send(ctx, http.MethodPatch, "/v1/vnf_instances/"+instance, content{mediaType: "application/merge-patch+json", bytes: document}, &answer)
+	return answer.Operation, err
+}
+
+// ended waits until an operation ends.
+func (s *service) ended(ctx context.Context, operation string) error {
+	return s.send(ctx, http.MethodGet, "/v1/operations/"+operation+"/events", content{}, nil)
 }
 
 func (s *service) post(ctx context.Context, path string, body, answer any) error {

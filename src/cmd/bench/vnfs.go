@@ -308,6 +308,7 @@ topology_template:
 type counter struct {
 	server   *httptest.Server
 	requests atomic.Int64
+	writes   atomic.Int64 // of the requests, those that change an object
 }
 
 func newCounter(kubeconfig string) (*counter, error) {
@@ -327,6 +328,9 @@ func newCounter(kubeconfig string) (*counter, error) {
 	}
 	c.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.requests.Add(1)
+		if r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") {
+			c.writes.Add(1)
+		}
 		proxy.ServeHTTP(w, r)
 	}))
 	c.server.EnableHTTP2 = true

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// The ways and times of the scenario changes.
+const (
+	readWay    = "bare reads"
+	reapplyWay = "re-apply"
+	appliedWay = "accepted to applied"
+	seenWay    = "ready until the response"
+)
+
+const (
+	reappliedObjects = 500
+	idleObjects      = 10
+	idleRounds       = 40
+)
+
+// changes measures the re-apply of unchanged objects, and how soon a service without other
+// work applies objects and sees that they are ready.
+func (b *bench) changes(ctx context.Context, kubeconfig, out string, rounds int) error {
+	var err error
+	if b.api, err = newAPIServer(kubeconfig); err != nil {
+		return err
+	}
+	if b.version, err = b.api.version(ctx); err != nil {
+		return err
+	}
+	if err := b.api.createNamespace(ctx); err != nil {
+		return err
+	}
+	counted, err := newCounter(kubeconfig)
+	if err != nil {
+		return err
+	}
+	defer counted.close()
+	if b.service, err = newService(ctx, b.binary); err != nil {
+		return err
+	}
+	defer b.service.stop()
+	if err := b.service.register(ctx, "sandbox", kubeconfigOf(counted.server, "")); err != nil {
+		return err
+	}
+	again, writes, err := b.reapplied(ctx, counted, rounds)
+	if err != nil {
+		return fmt.Errorf("cannot measure the re-apply: %w", err)
+	}
+	idle, err := b.idle(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot measure the idle service: %w", err)
+	}
+	text := fmt.Sprintf(changesReport, time.Now().Format(time.DateOnly), b.version, machine(), rounds, reappliedObjects, idleRounds,
+		ms(again.median(readWay)), ms(again.median(reapplyWay)), again.ratio(reapplyWay, readWay), writes,
+		ms(idle.median(appliedWay)), ms(idle.percentile(appliedWay, 99)), ms(idle.median(seenWay)), ms(idle.percentile(seenWay, 99)))
+	fmt.Print(text)
+	return writeReport(out, text)
+}
+
+// reapplied applies an instance again, and reads its objects without the service, in
+// turns. It returns the writes of all re-applies.
+func (b *bench) reapplied(ctx context.Context, counted *counter, rounds int) (result, int64, error) {
+	r := result{size: reappliedObjects, times: map[string][]time.Duration{}}
+	set, err := newObjectSet(r.size, "applied")
+	if err != nil {
+		return r, 0, err
+	}
+	defer set.remove()
+	if err := b.service.upload(ctx, set); err != nil {
+		return r, 0, err
+	}
+	made, err := b.service.create(ctx, map[string]any{
+		"cloud_region_id": "sandbox", "csar_id": packageID(set), "namespace": namespace, "vnf_instance_name": "bench",
+	})
+	if err != nil {
+		return r, 0, err
+	}
+	before, operation := counted.writes.Load(), made.operation
+	for range rounds {
+		if err := b.service.ended(ctx, operation); err != nil {
+			return r, 0, err
+		}
+		began := time.Now()
+		if operation, err = b.service.update(ctx, made.instance, packageID(set)); err != nil {
+			return r, 0, err
+		}
+		r.times[reapplyWay] = append(r.times[reapplyWay], time.Since(began))
+		took, err := b.read(ctx, set)
+		if err != nil {
+			return r, 0, err
+		}
+		r.times[readWay] = append(r.times[readWay], took)
+	}
+	writes := counted.writes.Load() - before
+	return r, writes, errors.Join(b.service.terminateAll(ctx), b.api.clear(ctx))
+}
+
+// read reads each object, with as many requests at a time as the service has.
+func (b *bench) read(ctx context.Context, set objectSet) (time.Duration, error) {
+	began := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(b.workers)
+	for _, o := range set.objects {
+		group.Go(func() error {
+			status, answer, err := b.api.do(ctx, http.MethodGet, fmt.Sprintf(o.path, namespace)+"/"+o.name, "", nil)
+			if err == nil && status != http.StatusOK {
+				err = fmt.Errorf("cannot read %s: status %d: %s", o.name, status, answer)
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return time.Since(began), err
+}
+
+// idle creates instances, one after another, and waits until they are ready.
+func (b *bench) idle(ctx context.Context) (result, error) {
+	r := result{size: idleObjects, times: map[string][]time.Duration{}}
+	set, err := newObjectSet(r.size, "ready")
+	if err != nil {
+		return r, err
+	}
+	defer set.remove()
+	if err := b.service.upload(ctx, set); err != nil {
+		return r, err
+	}
+	for round := range idleRounds + 1 {
+		watching, stop := context.WithCancel(ctx)
+		ready, failed := make(chan time.Time, 1), make(chan error, 1)
+		go func() {
+			at, err := b.api.deploymentsReady(watching, 1)
+			ready <- at
+			failed <- err
+		}()
+		_, applied, err := b.service.instantiate(ctx, set)
+		ended := time.Now()
+		if err != nil {
+			stop()
+			return r, err
+		}
+		at, err := <-ready, <-failed
+		stop()
+		if err = errors.Join(err, b.service.terminateAll(ctx), b.api.clear(ctx)); err != nil {
+			return r, err
+		}
+		if round > 0 { // the first one reads the schemas of the region
+			r.times[appliedWay], r.times[seenWay] = append(r.times[appliedWay], applied), append(r.times[seenWay], max(0, ended.Sub(at)))
+		}
+	}
+	return r, nil
+}
+
+// percentile returns the time that a share of the times does not exceed.
+func (r result) percentile(way string, share int) time.Duration {
+	times := slices.Sorted(slices.Values(r.times[way]))
+	return times[(len(times)*share-1)/100]
+}
+
+var changesReport = strings.TrimLeft(`
+# Changes of instances
+
+Written by `+"`make bench SCENARIO=changes`"+` on %s: Kubernetes %s, %s.
+
+**Re-apply**, %d rounds, medians: an instance of %d unchanged objects is updated to the package that it has. A bare client reads the same objects, one request for each, with as many requests at a time as
+the service uses, in turns. A proxy, which only the service's requests pass, counts the writes. The goals are no write, and a ratio of at most 1.1.
+
+**Idle**: %d instances of ten objects are created one after another, until they are ready. The first time is that between the operation's acceptance and its last apply. The second is that from when a
+watch of this program has seen the Deployment available until it has the response. The goals are at most 150 ms and, for the p99, 200 ms.
+
+| what | result |
+|---|--:|
+| bare reads, ms | %s |
+| re-apply, ms | %s |
+| ratio | %.2f |
+| writes to the region, all rounds | %d |
+| accepted to applied, median and p99, ms | %s, %s |
+| ready until the response, median and p99, ms | %s, %s |
+`, "\n")
