@@ -1,5 +1,7 @@
 package nf
 
+import "time"
+
 // GrantRequest asks an NFVO whether an occurrence may use resources (SOL003 clause 9.5.2.2).
 type GrantRequest struct {
 	VNF         string
@@ -20,6 +22,12 @@ type GrantResource struct {
 	VDU      string
 	Change   VNFCChange
 	Resource string // the pod; empty of one that is added
+}
+
+// PendingGrant is a grant that the NFVO decides about later.
+type PendingGrant struct {
+	At   string        // URL of the decision; empty: the NFVO has decided
+	Wait time.Duration // before the first request for it; 0: the caller decides
 }
 
 // Grant is the answer of an NFVO that permits an occurrence.

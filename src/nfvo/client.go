@@ -61,19 +61,36 @@ func New(cfg Config) (*Client, error) {
 	}}, nil
 }
 
-// Grant asks for a grant, and waits for a decision that the NFVO takes later. It returns
-// nf.Forbidden if the NFVO refuses the occurrence, nf.Unreachable if it does not
-// respond, and nf.Unsupported if its answer cannot be honoured.
-func (c *Client) Grant(ctx context.Context, req nf.GrantRequest) (nf.Grant, error) {
+// Ask asks for a grant. It returns nf.Forbidden if the NFVO refuses the occurrence,
+// nf.Unreachable if it does not respond, and nf.Unsupported if its answer cannot be
+// honoured. If the NFVO decides later, Await returns the decision.
+func (c *Client) Ask(ctx context.Context, req nf.GrantRequest) (nf.Grant, nf.PendingGrant, error) {
 	body, err := json.Marshal(requestOf(req, c.cfg.Callback))
 	if err != nil {
-		return nf.Grant{}, fmt.Errorf("cannot encode the request for a grant: %w", err)
+		return nf.Grant{}, nf.PendingGrant{}, fmt.Errorf("cannot encode the request for a grant: %w", err)
 	}
 	answer, err := c.send(ctx, http.MethodPost, c.base, body)
-	for n := 0; err == nil && answer.status == http.StatusAccepted; n++ {
-		if answer.location == nil {
-			return nf.Grant{}, c.unusable("its answer 202 has no Location at the NFVO")
-		}
+	switch {
+	case err != nil:
+		return nf.Grant{}, nf.PendingGrant{}, err
+	case answer.status == http.StatusAccepted && answer.location == nil:
+		return nf.Grant{}, nf.PendingGrant{}, c.unusable("its answer 202 has no Location at the NFVO")
+	case answer.status == http.StatusAccepted:
+		return nf.Grant{}, nf.PendingGrant{At: answer.location.String(), Wait: answer.retry}, nil
+	}
+	g, err := c.grant(req, answer.body)
+	return g, nf.PendingGrant{}, err
+}
+
+// Await waits until the NFVO has decided about a pending grant. The errors are those of
+// Ask; it returns nf.Unsupported for one of another NFVO.
+func (c *Client) Await(ctx context.Context, req nf.GrantRequest, pending nf.PendingGrant) (nf.Grant, error) {
+	at, err := url.Parse(pending.At)
+	if err != nil || !c.has(at) {
+		return nf.Grant{}, c.unusable("it is pending at another NFVO")
+	}
+	answer := answer{status: http.StatusAccepted, retry: pending.Wait}
+	for n := 0; answer.status == http.StatusAccepted; n++ {
 		wait := answer.retry
 		if wait <= 0 {
 			wait = delay.Doubled(firstPoll, longestPoll, n)
@@ -82,16 +99,18 @@ func (c *Client) Grant(ctx context.Context, req nf.GrantRequest) (nf.Grant, erro
 		if ctx.Err() != nil {
 			return nf.Grant{}, nf.E(nf.Unreachable, "get", "the grant for occurrence "+req.Occurrence, context.Cause(ctx))
 		}
-		next := answer.location
-		if answer, err = c.send(ctx, http.MethodGet, next, nil); err == nil && answer.location == nil {
-			answer.location = next
+		if answer, err = c.send(ctx, http.MethodGet, at, nil); err != nil {
+			return nf.Grant{}, err
 		}
-	}
-	if err != nil {
-		return nf.Grant{}, err
+		if answer.location != nil {
+			at = answer.location
+		}
 	}
 	return c.grant(req, answer.body)
 }
+
+// has reports whether a URL is at the NFVO: the credentials go nowhere else.
+func (c *Client) has(at *url.URL) bool { return at.Host == c.base.Host && at.Scheme == c.base.Scheme }
 
 // answer is a response that is not an error.
 type answer struct {
@@ -118,7 +137,7 @@ func (c *Client) send(ctx context.Context, method string, to *url.URL, body []by
 		return answer{}, refusal(resp.StatusCode, content)
 	}
 	out := answer{status: resp.StatusCode, body: content}
-	if at, err := to.Parse(resp.Header.Get("Location")); err == nil && resp.Header.Get("Location") != "" && at.Host == c.base.Host && at.Scheme == c.base.Scheme {
+	if at, err := to.Parse(resp.Header.Get("Location")); err == nil && resp.Header.Get("Location") != "" && c.has(at) {
 		out.location = at
 	}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {

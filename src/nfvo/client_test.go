@@ -63,6 +63,15 @@ func instantiate() nf.GrantRequest {
 	}
 }
 
+// grant asks for a grant, and waits for the decision.
+func grant(ctx context.Context, c *nfvo.Client, req nf.GrantRequest) (nf.Grant, error) {
+	g, pending, err := c.Ask(ctx, req)
+	if err != nil || pending.At == "" {
+		return g, err
+	}
+	return c.Await(ctx, req, pending)
+}
+
 func TestGrant(t *testing.T) {
 	t.Parallel()
 	scale := instantiate()
@@ -126,7 +135,7 @@ func TestGrant(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := simulator.New(simulator.Config{User: "k8splugin", Password: password, Tokens: tokens})
 					s.Script(tc.fault)
-					got, err := newClient(t, s, tokens).Grant(t.Context(), tc.req)
+					got, err := grant(t.Context(), newClient(t, s, tokens), tc.req)
 					if (err != nil) != (tc.kind != 0) || err != nil && (nf.KindOf(err) != tc.kind || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), password)) {
 						t.Fatalf("%s: got the error %v of kind %v, want kind %v that says %q", tc.reason, err, nf.KindOf(err), tc.kind, tc.says)
 					}
@@ -151,7 +160,7 @@ func TestPendingGrant(t *testing.T) {
 		s.Script(simulator.Fault{Later: 1 << 30})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		_, err := newClient(t, s, false).Grant(ctx, instantiate())
+		_, err := grant(ctx, newClient(t, s, false), instantiate())
 		if nf.KindOf(err) != nf.Unreachable || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want that the deadline passed", err)
 		}
@@ -189,7 +198,7 @@ func TestStrayAnswers(t *testing.T) {
 				}
 				tc.answer(w)
 			}), false)
-			if _, err := c.Grant(t.Context(), instantiate()); nf.KindOf(err) != nf.Unsupported || !strings.Contains(err.Error(), tc.says) {
+			if _, err := grant(t.Context(), c, instantiate()); nf.KindOf(err) != nf.Unsupported || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%s: got %v, want an error that says %q", tc.reason, err, tc.says)
 			}
 		})
@@ -201,7 +210,7 @@ func TestWrongCredentials(t *testing.T) {
 	t.Parallel()
 	for _, tokens := range []bool{false, true} {
 		s := simulator.New(simulator.Config{User: "k8splugin", Password: "another", Tokens: tokens})
-		_, err := newClient(t, s, tokens).Grant(t.Context(), instantiate())
+		_, err := grant(t.Context(), newClient(t, s, tokens), instantiate())
 		if nf.KindOf(err) != nf.Unreachable || !strings.Contains(err.Error(), "401") || strings.Contains(err.Error(), password) {
 			t.Errorf("tokens %t: got %v, want the status 401 and no password", tokens, err)
 		}

@@ -3,7 +3,8 @@
 //
 // Guarantees: credentials are sent to the configured servers only. An answer that cannot
 // be honoured as a whole is an error: a zone or a VIM is never dropped in silence. A
-// grant that the NFVO decides later is asked for until the context ends.
+// decision that the NFVO takes later is waited for until the context ends, and also by
+// another process.
 //
 // The package does not decide which occurrences need a grant, or what becomes of one
 // that is refused. It stores nothing.

@@ -77,6 +77,7 @@ type disturbed struct {
 	request         request
 	repair          nf.Verb
 	cancel          bool
+	nfvo            *nfvo // nil: none
 }
 
 // make makes the request, and returns the attempt that it has started.
@@ -129,6 +130,9 @@ func (w *world) crashing(t *testing.T, d disturbed) operationtest.World {
 				c.KV = c.Work.KV
 				e := crashingEngine{w.engine, p}
 				c.Changes, c.Repairs = e, e
+				if d.nfvo != nil {
+					c.Granter = crashingNFVO{d.nfvo, p}
+				}
 			})
 			return operationtest.Replica{
 				Request: func(ctx context.Context, key nf.RequestKey) (nf.Operation, error) { return d.make(ctx, m, key) },
@@ -136,7 +140,7 @@ func (w *world) crashing(t *testing.T, d disturbed) operationtest.World {
 			}
 		},
 		Snapshot: func() any { return w.snapshot(t) },
-		Unknown:  func() []string { return w.unknown(t) },
+		Unknown:  func() []string { return append(w.unknown(t), d.nfvo.unknown(t, w)...) },
 	}
 }
 

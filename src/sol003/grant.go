@@ -16,7 +16,9 @@ import (
 const zoneLabel = "topology.kubernetes.io/zone"
 
 // grant asks for the grant, and makes what it says about the place of the VNF a part of
-// the task. An attempt that is resumed may ask again.
+// the task. Its id and its places are stored together, before anything changes. An attempt
+// that is resumed before asks again, unless it knows where the NFVO will decide: nothing
+// has been done with an earlier grant.
 func (r *run) grant(ctx context.Context) error {
 	if r.record().Grant != "" {
 		return nil
@@ -36,16 +38,30 @@ func (r *run) grant(ctx context.Context) error {
 	region := regionOf(task.Before, task.After)
 	r.attempt.Note(func(op *nf.Operation) { op.Region = region })
 	return r.journal.save(ctx, "", r.vnf, func(rec *record) {
-		rec.Grant, rec.Region = g.ID, region
+		rec.Grant, rec.Region, rec.Pending = g.ID, region, ""
 		rec.Task.After.Instantiated, rec.Task.After.VIMs = task.After.Instantiated, task.After.VIMs
 	})
 }
 
-// ask asks for the grant. Others use this attempt's place in the meantime: an NFVO may take
-// long to decide.
-func (r *run) ask(ctx context.Context, req nf.GrantRequest) (nf.Grant, error) {
+// ask asks for the grant, or waits for the decision about the one that was asked for. Others
+// use this attempt's place in the meantime: an NFVO may take long to decide.
+func (r *run) ask(ctx context.Context, req nf.GrantRequest) (g nf.Grant, err error) {
+	pending := nf.PendingGrant{At: r.record().Pending}
+	if pending.At == "" {
+		if g, pending, err = r.request(ctx, req); err != nil || pending.At == "" {
+			return g, err
+		}
+		if err := r.journal.save(ctx, "", r.vnf, func(rec *record) { rec.Pending = pending.At }); err != nil {
+			return g, err
+		}
+	}
 	defer r.attempt.Yield()()
-	return r.m.cfg.Granter.Grant(ctx, req)
+	return r.m.cfg.Granter.Await(ctx, req, pending)
+}
+
+func (r *run) request(ctx context.Context, req nf.GrantRequest) (nf.Grant, nf.PendingGrant, error) {
+	defer r.attempt.Yield()()
+	return r.m.cfg.Granter.Ask(ctx, req)
 }
 
 // grantRequest returns the request for the grant of the occurrence.

@@ -72,11 +72,14 @@ type Engine struct {
 	Check func(ctx context.Context, req nf.InstantiateRequest) (region string, err error)
 }
 
-// Granter asks an NFVO for the permission to carry out an occurrence.
+// Granter asks an NFVO for the permission to carry out an occurrence. The methods return
+// nf.Forbidden if the NFVO refuses the occurrence.
 type Granter interface {
-	// Grant may be called more than once for one occurrence. It returns nf.Forbidden if
-	// the NFVO refuses the occurrence.
-	Grant(ctx context.Context, req nf.GrantRequest) (nf.Grant, error)
+	// Ask returns the grant, or where the NFVO will decide about it. After a crash, it may
+	// be called again for an occurrence.
+	Ask(ctx context.Context, req nf.GrantRequest) (nf.Grant, nf.PendingGrant, error)
+	// Await waits for the decision, also about a grant that another process has asked for.
+	Await(ctx context.Context, req nf.GrantRequest, pending nf.PendingGrant) (nf.Grant, error)
 }
 
 // Config configures a Manager. The fields of the first group are required.

@@ -20,6 +20,8 @@ type record struct {
 	Claim   string `json:"claim,omitempty"`   // token of the attempt that may write
 	Changes int    `json:"changes,omitempty"` // number of changes so far
 
+	Pending string `json:"pending_grant,omitempty"` // URL of the NFVO's decision, until there is one
+
 	Noticed nf.OccurrenceState `json:"noticed,omitempty"` // the last state that has a notice
 }
 

@@ -119,13 +119,18 @@ func (*world) Topology(context.Context, string) (tosca.Topology, error) {
 	}}}, nil
 }
 
-// Grant implements sol003.Granter.
-func (w *world) Grant(_ context.Context, req nf.GrantRequest) (nf.Grant, error) {
+// Ask implements sol003.Granter.
+func (w *world) Ask(_ context.Context, req nf.GrantRequest) (nf.Grant, nf.PendingGrant, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, req)
 	w.answer.ID = "grant-1"
-	return w.answer, w.grant
+	return w.answer, nf.PendingGrant{}, w.grant
+}
+
+// Await implements sol003.Granter. Nothing is decided later.
+func (w *world) Await(context.Context, nf.GrantRequest, nf.PendingGrant) (nf.Grant, error) {
+	return nf.Grant{}, nf.E(nf.Internal, "get", "the grant", nil)
 }
 
 // config configures a Manager and its workers.
