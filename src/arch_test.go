@@ -115,7 +115,7 @@ var floors = map[string]floor{
 	"northbound/onap":   {[]string{"nf", "northbound", "bundle", "syntax", "delay"}, "ONAP's nouns are ONAP's API's alone"},
 
 	"northbound/sol013":  {[]string{"nf", "northbound"}, "what ETSI's APIs have in common knows none of their resources"},
-	"northbound/vnflcm":  {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and what runs an occurrence is declared"},
+	"northbound/vnflcm":  {[]string{"nf", "northbound", "northbound/sol013", "wire"}, "ETSI's nouns are ETSI's API's alone, and what runs an occurrence is declared"},
 	"northbound/vnfpkgm": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and what a CSAR says is in the vocabulary"},
 
 	"northbound/vnffm":           {[]string{"nf", "northbound", "northbound/sol013", "wire"}, "ETSI's nouns are ETSI's API's alone, and how faults are found is declared"},

@@ -2,7 +2,6 @@ package vnflcm
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 // occurrences serves occurrences.
@@ -22,57 +22,20 @@ type occurrences struct {
 	recovery Recovery
 }
 
-// occurrence is a VnfLcmOpOcc.
-type occurrence struct {
-	ID        string           `json:"id"`
-	State     string           `json:"operationState"`
-	Entered   string           `json:"stateEnteredTime"`
-	Started   string           `json:"startTime"`
-	VNF       string           `json:"vnfInstanceId"`
-	Grant     string           `json:"grantId,omitempty"`
-	Operation string           `json:"operation"`
-	Automatic bool             `json:"isAutomaticInvocation"`
-	Params    json.RawMessage  `json:"operationParams,omitempty"`
-	Cancel    bool             `json:"isCancelPending"`
-	Error     *problem         `json:"error,omitempty"`
-	Resources *resourceChanges `json:"resourceChanges,omitempty"`
-	Changed   json.RawMessage  `json:"changedInfo,omitempty"`
-	Links     map[string]link  `json:"_links"`
-}
-
-// problem is a ProblemDetails.
-type problem struct {
-	Status int    `json:"status"`
-	Title  string `json:"title"`
-	Detail string `json:"detail"`
-}
-
-type resourceChanges struct {
-	VNFCs []affectedVNFC `json:"affectedVnfcs"`
-}
-
-type affectedVNFC struct {
-	ID       string         `json:"id"`
-	VDU      string         `json:"vduId"`
-	Change   string         `json:"changeType"`
-	Compute  resource       `json:"computeResource"`
-	Metadata map[string]any `json:"metadata,omitempty"`
-}
-
 // occurrenceOf converts an occurrence. Base is the address of the API.
-func (e edition) occurrenceOf(o nf.Occurrence, base string) occurrence {
-	out := occurrence{
-		ID: o.ID, State: string(o.State), Entered: stamp(o.Entered), Started: stamp(o.Started), VNF: o.VNF, Grant: o.Grant, Operation: string(o.Operation),
+func (e edition) occurrenceOf(o nf.Occurrence, base string) wire.VNFOccurrence {
+	out := wire.VNFOccurrence{
+		ID: o.ID, State: o.State, Entered: stamp(o.Entered), Started: stamp(o.Started), VNF: o.VNF, Grant: o.Grant, Operation: o.Operation,
 		Automatic: o.Automatic, Params: o.Params, Cancel: o.Cancel, Changed: o.Changed, Links: e.occurrenceLinks(o, base),
 	}
 	if f := o.Failure; f != nil {
 		status := northbound.Status(nf.E(f.Kind, "", "", nil))
-		out.Error = &problem{Status: status, Title: http.StatusText(status), Detail: f.Message}
+		out.Error = &wire.VNFProblem{Status: status, Title: http.StatusText(status), Detail: f.Message}
 	}
 	if len(o.VNFCs) > 0 {
-		out.Resources = &resourceChanges{}
+		out.Resources = &wire.VNFChanges{}
 		for _, c := range o.VNFCs {
-			out.Resources.VNFCs = append(out.Resources.VNFCs, affectedVNFC{c.ID(), c.VDU, string(c.Change), resource{c.Resource, c.Workload}, c.Metadata})
+			out.Resources.VNFCs = append(out.Resources.VNFCs, wire.VNFCChange{ID: c.ID(), VDU: c.VDU, Change: c.Change, Compute: computeOf(c.VNFC), Metadata: c.Metadata})
 		}
 	}
 	return out
@@ -83,17 +46,17 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 
 // occurrenceLinks returns the links to the requests that the state of an occurrence
 // allows.
-func (e edition) occurrenceLinks(o nf.Occurrence, base string) map[string]link {
+func (e edition) occurrenceLinks(o nf.Occurrence, base string) map[string]wire.VNFLink {
 	self := e.occurrenceAt(base, o.ID)
-	out := map[string]link{"self": {self}, "vnfInstance": {e.vnfAt(base, o.VNF)}}
+	out := map[string]wire.VNFLink{"self": {Href: self}, "vnfInstance": {Href: e.vnfAt(base, o.VNF)}}
 	if o.State == nf.OccurrenceFailedTemp {
-		out["retry"], out["fail"] = link{self + "/retry"}, link{self + "/fail"}
+		out["retry"], out["fail"] = wire.VNFLink{Href: self + "/retry"}, wire.VNFLink{Href: self + "/fail"}
 		if o.CanUndo {
-			out["rollback"] = link{self + "/rollback"}
+			out["rollback"] = wire.VNFLink{Href: self + "/rollback"}
 		}
 	}
 	if o.State.Running() && !o.Cancel {
-		out["cancel"] = link{self + "/cancel"}
+		out["cancel"] = wire.VNFLink{Href: self + "/cancel"}
 	}
 	return out
 }
