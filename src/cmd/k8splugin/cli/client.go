@@ -40,6 +40,7 @@ type request struct {
 	query  url.Values
 	header http.Header
 	body   io.Reader
+	single bool  // the server would execute a repetition again, or reject it
 	err    error // the request cannot be made
 }
 
@@ -161,7 +162,7 @@ func (c *client) call(ctx context.Context, r request) (answer, error) {
 func (r request) repeatable() bool {
 	switch r.method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return !strings.HasPrefix(r.path, deadLetters().list.path+"/") // a repetition would fail: a resent letter is not a dead letter
+		return !r.single && !strings.HasPrefix(r.path, deadLetters().list.path+"/") // a repetition would fail: a resent letter is not a dead letter
 	case http.MethodDelete:
 		return strings.HasPrefix(r.path, instances().list.path+"/")
 	}
@@ -225,7 +226,7 @@ func (c *client) list(ctx context.Context, from catalogue, query url.Values) (pa
 		if next == "" || query.Has("limit") {
 			return all, nil
 		}
-		query.Set("marker", next)
+		query.Set(all.marker(), next)
 	}
 }
 
@@ -268,7 +269,7 @@ func jsonOf(v any) []byte {
 
 // page is a collection that was read in one or more pages.
 type page struct {
-	key   string
+	key   string // of the items; empty: a page is a list of them, as in SOL003
 	first []byte // first page as it was sent
 	parts int
 	items []json.RawMessage
@@ -277,7 +278,37 @@ type page struct {
 	changed bool // the items are not as in the first page
 }
 
+// marker returns the query parameter that selects a page.
+func (p *page) marker() string {
+	if p.key == "" {
+		return "nextpage_opaque_marker"
+	}
+	return "marker"
+}
+
+// addList adds a page that is a list of items.
+func (p *page) addList(a answer) (next string, err error) {
+	var items []json.RawMessage
+	if err := a.decode(&items); err != nil {
+		return "", err
+	}
+	if p.parts == 0 {
+		p.first = a.body
+	}
+	p.parts++
+	p.items = append(p.items, items...)
+	link, _, _ := strings.Cut(strings.TrimPrefix(a.header.Get("Link"), "<"), ">") // there is one, to the next page
+	at, err := url.Parse(link)
+	if err != nil {
+		return "", &exitError{exitNoServer, errors.New("cannot read the server's response: its header Link has no URL")}
+	}
+	return at.Query().Get(p.marker()), nil
+}
+
 func (p *page) add(a answer) (next string, err error) {
+	if p.key == "" {
+		return p.addList(a)
+	}
 	var fields map[string]json.RawMessage
 	if err := a.decode(&fields); err != nil {
 		return "", err
@@ -325,7 +356,11 @@ func (p *page) answer() (answer, error) {
 	if p.next != "" {
 		all["next"] = p.next
 	}
-	body, err := json.Marshal(all)
+	var document any = all
+	if p.key == "" {
+		document = p.items
+	}
+	body, err := json.Marshal(document)
 	if err != nil {
 		return answer{}, fmt.Errorf("cannot join the responses: %w", err)
 	}

@@ -79,6 +79,8 @@ func commands(s *session) []*cobra.Command {
 		packageCommand(s),
 		instanceCommand(s),
 		operationCommand(s),
+		vnfCommand(s),
+		occurrenceCommand(s),
 		notificationCommand(s),
 		inventoryCommand(s),
 		networkCommand(s),
