@@ -30,6 +30,7 @@ const (
 	RegionKind   Kind = "region"
 	PackageKind  Kind = "package"
 	InstanceKind Kind = "instance"
+	ServiceKind  Kind = "service"
 )
 
 // Set is what some files declare. The order of each list is that of the documents.
@@ -37,6 +38,7 @@ type Set struct {
 	Regions   []Region
 	Packages  []Package
 	Instances []Instance
+	Services  []Service
 }
 
 // Origin is where a declaration stands.
@@ -180,8 +182,14 @@ func (r *reader) document(at Origin, node *yamlnode.Node) {
 			}
 			r.set.Instances = append(r.set.Instances, one)
 		}
+	case ServiceKind:
+		var one Service
+		if d.decode(&one) && d.accept(one.check(), kind, one.ID) {
+			one.Origin = at
+			r.set.Services = append(r.set.Services, one)
+		}
 	default:
-		r.refuse(at, "kind", fmt.Sprintf("must be %s, %s or %s", RegionKind, PackageKind, InstanceKind))
+		r.refuse(at, "kind", fmt.Sprintf("must be %s, %s, %s or %s", RegionKind, PackageKind, InstanceKind, ServiceKind))
 	}
 }
 

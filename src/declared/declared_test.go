@@ -40,6 +40,10 @@ namespace: edge
 csar_id: firewall
 parameter_files: [common.yaml, fw-1.yaml]
 parameters: {serial: 12345678901234567890}
+---
+kind: service
+service_id: vpn
+members: [{name: fw, csar_id: firewall, cloud_region_id: east}]
 `
 
 func TestRead(t *testing.T) {
@@ -50,7 +54,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Regions) != 1 || len(got.Packages) != 1 || len(got.Instances) != 1 {
+	if len(got.Regions) != 1 || len(got.Packages) != 1 || len(got.Instances) != 1 || len(got.Services) != 1 {
 		t.Fatalf("got %+v", got)
 	}
 	region, pkg, in := got.Regions[0], got.Packages[0], got.Instances[0]
@@ -62,6 +66,9 @@ func TestRead(t *testing.T) {
 	}
 	if in.Name != "fw-1" || in.InstanceTarget.Region != "east" || in.InstanceEdit.Package != "firewall" || in.Origin.Line != 12 {
 		t.Errorf("the instance is %+v", in)
+	}
+	if one := got.Services[0]; one.ID != "vpn" || one.Members[0].Package != "firewall" || one.Origin.Line != 20 {
+		t.Errorf("the service is %+v", one)
 	}
 	want := map[string]string{"replicas": "3", "level": "2", "serial": "12345678901234567890"}
 	parameters := map[string]string{}
@@ -79,13 +86,16 @@ func TestMistakes(t *testing.T) {
 	instance := "kind: instance\nvnf_instance_name: a\ncloud_region_id: r\ncsar_id: p\n"
 	cases := map[string]struct{ reason, text, want string }{
 		"Syntax":       {"the line is named", "kind: region\n\tid: a\n", "all.yaml:2: is not YAML: found a tab character that violates indentation"},
-		"Kind":         {"there are three kinds", "\nkind: Deployment\n", "all.yaml:2: kind: must be region, package or instance"},
-		"NoKind":       {"a kind is needed", "cloud_region_id: a\n", "all.yaml:1: kind: must be region, package or instance"},
+		"Kind":         {"there are four kinds", "\nkind: Deployment\n", "all.yaml:2: kind: must be region, package, instance or service"},
+		"NoKind":       {"a kind is needed", "cloud_region_id: a\n", "all.yaml:1: kind: must be region, package, instance or service"},
 		"List":         {"a document is a map", "- kind: region\n", "all.yaml:1: must be a map of names to values"},
 		"Twice":        {"a name twice in one map", "kind: region\nkind: region\n", "all.yaml:1: must be a map of names to values"},
 		"Misspelled":   {"a field that is misspelled is not ignored", instance + "namespce: x\n", "all.yaml:5: namespce: is not a known field"},
 		"Deep":         {"nor one inside", "kind: region\ncloud_region_id: a\naccess: {server: 'https://a', tokn: x}\n", "all.yaml:3: access.tokn: is not a known field"},
 		"Type":         {"a value of another type", instance + "labels:\n  a: [1]\n", "all.yaml:5: labels: a string is needed, not an array"},
+		"NoMembers":    {"a network service has members", "kind: service\nservice_id: a\n", "all.yaml:1: members: is missing"},
+		"Member":       {"a member is an instance", "kind: service\nservice_id: a\nmembers:\n- name: b\n", "all.yaml:1: members[0].csar_id: is missing; all.yaml:1: members[0].cloud_region_id: give exactly one of cloud_region_id and placement"},
+		"ServiceTwice": {"it is declared once", "kind: service\nservice_id: a\nmembers: [{name: b, csar_id: c, cloud_region_id: d}]\n---\nkind: service\nservice_id: a\nmembers: [{name: b, csar_id: c, cloud_region_id: d}]\n", "all.yaml:5: is declared at all.yaml:1, too"},
 		"NoName":       {"an instance is found by its name", "kind: instance\ncloud_region_id: r\ncsar_id: p\n", "all.yaml:1: vnf_instance_name: is missing"},
 		"NoRegion":     {"an instance has a region, or the server chooses one", "kind: instance\nvnf_instance_name: a\ncsar_id: p\n", "all.yaml:1: cloud_region_id: give exactly one of cloud_region_id and placement"},
 		"TwoRegions":   {"not both", instance + "placement: {}\n", "all.yaml:3: cloud_region_id: give exactly one of cloud_region_id and placement"},
@@ -98,7 +108,7 @@ func TestMistakes(t *testing.T) {
 		"Context":      {"a context is that of a file", "kind: region\ncloud_region_id: a\nkubeconfig: eA==\nkube_context: x\n", "all.yaml:4: kube_context: needs kubeconfig_file"},
 		"Duplicate":    {"two documents must not compete", region + "---\n" + region, "all.yaml:5: is declared at all.yaml:1, too"},
 		"NoParameters": {"a file that is missing", instance + "parameter_files: [none.yaml]\n", "all.yaml:5: parameter_files: cannot read none.yaml: open none.yaml: file does not exist"},
-		"AllAtOnce":    {"everything that is wrong", "kind: x\n---\nkind: y\n", "all.yaml:1: kind: must be region, package or instance; all.yaml:3: kind: must be region, package or instance"},
+		"AllAtOnce":    {"everything that is wrong", "kind: x\n---\nkind: y\n", "all.yaml:1: kind: must be region, package, instance or service; all.yaml:3: kind: must be region, package, instance or service"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 // Package declared reads files that declare cloud regions, packages and VNF instances.
 //
-// A file is a YAML stream. The kind of each document is region, package or instance; its
+// A file is a YAML stream. The kind of each document is region, package,
+// instance or service; its
 // other fields are those of the API's request, and those of the types here:
 //
 //	kind: instance

@@ -50,6 +50,11 @@ func (a *applier) all(ctx context.Context) error {
 		}
 		known[id] = true
 	}
+	for _, d := range a.set.Services {
+		if err := a.service(ctx, d); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", d.Origin, err))
+		}
+	}
 	if a.flags.prune && len(failed) == 0 {
 		if err := a.prune(ctx, known); err != nil {
 			failed = append(failed, err)
@@ -251,11 +256,7 @@ func (a *applier) find(ctx context.Context, d declared.Instance) (string, error)
 }
 
 // repackaged reports whether this call has given the instance's package another content.
-func (a *applier) repackaged(d declared.Instance) bool {
-	return slices.ContainsFunc(a.outcomes, func(o outcome) bool {
-		return o.Kind == declared.PackageKind && o.Name == d.InstanceEdit.Package && o.Action != actionUnchanged
-	})
-}
+func (a *applier) repackaged(d declared.Instance) bool { return a.uploaded(d.InstanceEdit.Package) }
 
 // begins begins a change of an instance, or shows it for a dry run.
 func (a *applier) begins(ctx context.Context, d declared.Instance, action string, r request, body operationRequest) error {
@@ -311,13 +312,19 @@ func (a *applier) shows(ctx context.Context, d declared.Instance, action string,
 
 // registers reports whether this call registers a region that an instance can be in.
 func (a *applier) registers(d declared.Instance) bool {
+	return a.registersRegion(d.InstanceTarget.Region, d.Placement != nil)
+}
+
+// registersRegion reports whether this call registers a region, or any if the server
+// chooses it.
+func (a *applier) registersRegion(region string, placed bool) bool {
 	return slices.ContainsFunc(a.outcomes, func(o outcome) bool {
-		return o.Kind == declared.RegionKind && o.Action == actionCreated && (d.Placement != nil || o.Name == d.InstanceTarget.Region)
+		return o.Kind == declared.RegionKind && o.Action == actionCreated && (placed || o.Name == region)
 	})
 }
 
 // prune deletes the instances with the labels of the flags that are not among the known
-// ones.
+// ones. Members of network services stay.
 func (a *applier) prune(ctx context.Context, known map[string]bool) error {
 	p, err := a.client.list(ctx, instances(), url.Values{"label": a.flags.labels})
 	if err != nil {
@@ -327,7 +334,9 @@ func (a *applier) prune(ctx context.Context, known map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(i wire.Instance) bool { return known[i.ID] || i.State == nf.Terminating || a.declares(i) })
+	all = slices.DeleteFunc(all, func(i wire.Instance) bool {
+		return known[i.ID] || i.State == nf.Terminating || i.Labels[nf.ServiceLabel] != "" || a.declares(i)
+	})
 	if len(all) == 0 {
 		return nil
 	}
@@ -378,7 +387,7 @@ func (a *applier) await(ctx context.Context) (failed multiError) {
 			continue
 		}
 		if _, err := a.session.watcher.follow(ctx, a.client, ask(api.NewFollowOperationRequest(root, one.Operation, nil)), done, view); err != nil {
-			failed = append(failed, fmt.Errorf("instance %s: %w", one.Name, err))
+			failed = append(failed, fmt.Errorf("%s %s: %w", one.Kind, one.Name, err))
 			one.Message = "failed"
 		}
 	}

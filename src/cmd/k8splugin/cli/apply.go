@@ -59,8 +59,8 @@ func applyCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Apply declared regions, packages and instances",
-		Long: `Apply files that declare cloud regions, packages and instances: what does not exist
-is created, and what differs is changed. Of an existing object, the declaration
+		Long: `Apply files that declare cloud regions, packages, VNF instances and network services:
+what does not exist is created, and what differs is changed. Of an existing object, the declaration
 replaces its labels, description and, for an instance, package and parameters. An
 instance whose objects differ from its revision is applied again.
 
@@ -68,7 +68,7 @@ An instance is declared with a region, or with a placement. Then the server choo
 region when it creates the instance, and the instance stays there.
 
 Everything is checked before anything changes. Regions are applied first, then
-packages, then instances.
+packages, then instances, then network services.
 
 With --prune, instances that --label selects and that are not declared are deleted.` + waitHelp + confirmHelp,
 		Example: "  k8splugin apply -f lab.yaml --dry-run\n  k8splugin apply -f lab/ --prune --label site=lab --wait",

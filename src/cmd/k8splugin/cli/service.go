@@ -20,7 +20,7 @@ import (
 
 func serviceCommand(s *session) *cobra.Command {
 	return s.noun("service", "Create and manage network services",
-		serviceCreate(s), serviceList(s), serviceShow(s), serviceUpdate(s), serviceUndo(s), serviceDelete(s))
+		serviceCreate(s), serviceList(s), serviceShow(s), serviceUpdate(s), serviceUndo(s), serviceWait(s), serviceDelete(s))
 }
 
 func services() catalogue {

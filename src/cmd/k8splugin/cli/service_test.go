@@ -24,7 +24,7 @@ const (
 
 func TestService(t *testing.T) {
 	accepted := reply{status: 202, location: "/v1/operations/0193-5f0c", body: serviceCreatingJSON}
-	describe := console{stdin: serviceYAML}
+	describe, notThere := console{stdin: serviceYAML}, problemReply(404, serviceNotFound)
 	play(t, map[string]commandCase{
 		"service-create": {
 			reason: "the operation is followed to its end", args: []string{"service", "create", "-f", "-", "--timeout", "2h", "--keep-on-failure"}, console: describe,
@@ -52,6 +52,18 @@ func TestService(t *testing.T) {
 			reason: "the undo of a creation deletes the service", args: []string{"service", "undo", "vpn"},
 			replies: replies{"POST /v1/services/vpn/undo": accepted, serviceEvents: siteStream(serviceOpDone), getService: problemReply(404, serviceNotFound)},
 		},
+		"service-wait": {
+			reason: "until it is ready", args: []string{"service", "wait", "vpn"},
+			replies: replies{getService: {body: serviceCreatingJSON, then: &reply{body: serviceReadyJSON}}},
+		},
+		"service-wait-failed": {
+			reason: "one that has failed does not become ready", args: []string{"service", "wait", "vpn"},
+			replies: replies{getService: {body: serviceStart + `"state":"failed","message":"member generator: a pod crashes"}`}},
+		},
+		"service-wait-deleted": {reason: "until it is gone", args: []string{"service", "wait", "vpn", "--for", "deleted"}, replies: replies{getService: {body: serviceReadyJSON, then: &notThere}}},
+		"service-wait-state":   {reason: "or in a state", args: []string{"service", "wait", "vpn", "--for", "state=creating"}, replies: replies{getService: {body: serviceCreatingJSON}}},
+		"service-wait-wrong":   {reason: "a condition is one of them", args: []string{"service", "wait", "vpn", "--for", "gone"}},
+		"service-wait-timeout": {reason: "the wait has a limit", args: []string{"service", "wait", "vpn", "--timeout", "1ns"}},
 		"service-delete": {
 			reason: "the operation is followed to its end", args: []string{"service", "delete", "vpn"},
 			replies: replies{"DELETE /v1/services/vpn": {status: 202, location: "/v1/operations/0193-5f0c", body: serviceOpDone}, serviceEvents: siteStream(serviceOpDone)},
