@@ -20,6 +20,7 @@ type claim struct {
 	Replica   string     `json:"replica,omitempty"` // that runs it; empty: none yet
 	Token     string     `json:"token,omitempty"`   // fencing token of this claim, also stored in the operation and its subject
 	Cancel    bool       `json:"cancel,omitempty"`  // cancellation was requested
+	Stop      bool       `json:"stop,omitempty"`    // an end before the next step was requested
 }
 
 func (c claim) job(token string) Job {
@@ -179,6 +180,14 @@ func (w *Workers) Cancel(ctx context.Context, operation string) error {
 	return nf.IgnoreNotFound(err)
 }
 
+// Stop stops an operation before its next step, wherever it runs. The cancellation is
+// recorded in the operation first.
+func (w *Workers) Stop(ctx context.Context, operation string) error {
+	w.halt(operation)
+	_, err := w.claims.Update(ctx, operation, func(c *claim) error { c.Stop = true; return nil })
+	return nf.IgnoreNotFound(err)
+}
+
 // take claims an operation that is unclaimed, or that a dead replica had
 // claimed.
 func (w *Workers) take(ctx context.Context, t *membership, seen claim) error {
@@ -228,6 +237,9 @@ func (w *Workers) scan(ctx context.Context, t *membership) error {
 		if c.Cancel {
 			w.interrupt(c.Operation)
 		}
+		if c.Stop {
+			w.halt(c.Operation)
+		}
 		p := w.kinds[c.Subject.Kind]
 		if p == nil || t.closing.Load() { // a newer version of the service knows the kind
 			continue
@@ -273,7 +285,16 @@ func (w *Workers) untrack(id string) {
 func (w *Workers) interrupt(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if stop := w.tracked[id]; stop != nil {
-		stop(ErrCancelled)
+	if s := w.tracked[id]; s != nil {
+		s.cancel(ErrCancelled)
+	}
+}
+
+// halt stops an operation that runs here before its next step.
+func (w *Workers) halt(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.tracked[id]; s != nil {
+		s.halt()
 	}
 }

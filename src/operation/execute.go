@@ -12,13 +12,22 @@ import (
 // example because its record could not be written.
 const retryPause = 5 * time.Second
 
+// stops stop an operation that runs.
+type stops struct {
+	cancel context.CancelCauseFunc // at once
+	halt   context.CancelFunc      // before its next step
+}
+
 // execute runs an operation until it ends or the context ends. The context ends
 // with the service or with this replica's lease.
 func (w *Workers) execute(ctx context.Context, p *pool, j Job) {
 	cancellable, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	stopping, halt := context.WithCancel(context.WithoutCancel(ctx)) // the end of the service does not stop the operation
+	defer halt()
+	j.Stopping = stopping.Done()
 	w.mu.Lock()
-	w.tracked[j.ID] = stop // before the record is read, so that no cancellation is missed
+	w.tracked[j.ID] = &stops{cancel: stop, halt: halt} // before the record is read, so that no cancellation is missed
 	w.mu.Unlock()
 	defer w.untrack(j.ID)
 	log := w.cfg.Logger.With("operation", j.ID)

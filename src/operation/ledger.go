@@ -154,6 +154,18 @@ func (l *Ledger) Running() []nf.Operation { return l.feed.running() }
 // Cancel requests that an operation stop. What the operation has done is then undone or kept, as its request said. Cancel is
 // idempotent. It returns nf.Conflict if the outcome is decided.
 func (l *Ledger) Cancel(ctx context.Context, id string) (nf.Operation, error) {
+	return l.end(ctx, id, l.workers.Cancel)
+}
+
+// Stop requests that an operation stop before its next step: what the present one has
+// begun is completed, unless the process ends in the meantime. A step that only waits until
+// objects are ready ends at once. Otherwise, Stop does what Cancel does. Cancel can follow.
+func (l *Ledger) Stop(ctx context.Context, id string) (nf.Operation, error) {
+	return l.end(ctx, id, l.workers.Stop)
+}
+
+// end records that an operation was cancelled, and lets the workers stop it.
+func (l *Ledger) end(ctx context.Context, id string, stop func(ctx context.Context, id string) error) (nf.Operation, error) {
 	op, err := l.operations.Update(ctx, id, func(op *nf.Operation) error {
 		if why := decided(*op); why != nil {
 			return nf.E(nf.Conflict, "cancel", "operation "+id, why)
@@ -165,7 +177,7 @@ func (l *Ledger) Cancel(ctx context.Context, id string) (nf.Operation, error) {
 		return op, err
 	}
 	l.feed.publish(op)
-	return op, l.workers.Cancel(ctx, id)
+	return op, stop(ctx, id)
 }
 
 // decided returns why an operation cannot be cancelled, or nil if it can.

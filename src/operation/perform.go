@@ -91,7 +91,7 @@ func (x *execution) unfinished(ctx context.Context, err error) bool {
 // forward runs the operation's steps until the deadline.
 func (x *execution) forward(ctx context.Context) error {
 	if x.attempt.op.Cancel {
-		return nf.E(nf.Cancelled, string(x.attempt.op.Verb), x.attempt.op.Subject.Noun(), ErrCancelled)
+		return x.cancelled()
 	}
 	limited, cancel := x.limit(ctx, x.attempt.op.Deadline)
 	defer cancel()
@@ -123,7 +123,7 @@ func (x *execution) explain(ctx context.Context, err error) error {
 	verb, subject := string(x.attempt.op.Verb), x.attempt.op.Subject.Noun()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrCancelled):
-		return nf.E(nf.Cancelled, verb, subject, ErrCancelled)
+		return x.cancelled()
 	case errors.Is(cause, errDeadline) && nf.KindOf(err) != nf.Timeout:
 		// The step says what the operation was doing; the error may be the store's.
 		interrupted := x.work.Failure(ctx, x.attempt.Current(), err)
@@ -137,6 +137,11 @@ func (x *execution) explain(ctx context.Context, err error) error {
 	return err
 }
 
+// cancelled returns the error of an operation that was cancelled.
+func (x *execution) cancelled() error {
+	return nf.E(nf.Cancelled, string(x.attempt.op.Verb), x.attempt.op.Subject.Noun(), ErrCancelled)
+}
+
 func (x *execution) execute(ctx context.Context, steps []Step) error {
 	for _, s := range steps {
 		if x.attempt.done(s.StepID) {
@@ -144,6 +149,9 @@ func (x *execution) execute(ctx context.Context, steps []Step) error {
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if x.stopping() {
+			return x.cancelled()
 		}
 		s.Recorded = s.Recorded || x.restart
 		if err := x.attempt.beginStep(ctx, s); err != nil {
@@ -160,7 +168,12 @@ func (x *execution) execute(ctx context.Context, steps []Step) error {
 func (x *execution) runStep(ctx context.Context, s Step) error {
 	traced, end := x.attempt.cfg.Trace.Step(ctx, s.Step)
 	for n := 0; ; n++ {
-		err := s.Do(traced)
+		if n > 0 && x.stopping() {
+			err := x.cancelled()
+			end(err)
+			return err
+		}
+		err := x.do(traced, s)
 		reason := x.waitReason(err)
 		if reason == nil {
 			if err == nil {

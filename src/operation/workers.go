@@ -94,6 +94,8 @@ type Job struct {
 	Project string     // the operation's
 	Region  string     // for the fair use of places
 	Token   string     // fencing token of the claim
+
+	Stopping <-chan struct{} // closed when the operation is to stop before its next step; nil: never
 }
 
 var (
@@ -119,9 +121,9 @@ type Workers struct {
 	collector *collector
 
 	mu         sync.Mutex
-	membership *membership                        // nil while this replica holds no lease
-	living     map[string]bool                    // replicas that were alive at the last scan
-	tracked    map[string]context.CancelCauseFunc // operations that this replica handles, and what cancels those that run
+	membership *membership       // nil while this replica holds no lease
+	living     map[string]bool   // replicas that were alive at the last scan
+	tracked    map[string]*stops // operations that this replica handles, and what stops those that run
 }
 
 // pool is a kind with its places.
@@ -162,7 +164,7 @@ func New(cfg Config) (*Workers, error) {
 		kinds:    map[nf.SubjectKind]*pool{},
 		wakeCh:   delay.NewSignal(),
 		stopped:  make(chan struct{}),
-		tracked:  map[string]context.CancelCauseFunc{},
+		tracked:  map[string]*stops{},
 	}
 	w.ledger, w.collector = newLedger(cfg.KV, w), &collector{workers: w}
 	return w, nil

@@ -1,6 +1,7 @@
 package operation_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -234,24 +235,33 @@ func TestSoleLease(t *testing.T) {
 	})
 }
 
-// TestCancel checks that a cancellation reaches an operation on any replica.
+// TestCancel checks that a cancellation reaches an operation on any replica, and that the
+// end of a replica is none.
 func TestCancel(t *testing.T) {
 	bubble(t, func(t *testing.T, g *group) {
 		one, two := g.join(t).run(t), g.join(t).run(t)
-		one.accept(t, "op-1", "east")
-		one.accept(t, "op-2", "east")
+		for _, id := range []string{"op-1", "op-2", "op-3", "op-4", "op-5"} {
+			one.accept(t, id, "east")
+		}
 		for _, via := range []struct {
-			replica *replica
-			id      string
-		}{{one, "op-1"}, {two, "op-2"}} {
-			if err := via.replica.Cancel(t.Context(), via.id); err != nil {
+			id   string
+			stop func(ctx context.Context, id string) error
+			want error
+		}{{"op-1", one.Cancel, operation.ErrCancelled}, {"op-2", two.Cancel, operation.ErrCancelled}, {"op-3", one.Stop, errStopped}, {"op-4", two.Stop, errStopped}} {
+			if err := via.stop(t.Context(), via.id); err != nil {
 				t.Fatal(err)
 			}
 			pass(t, lease)
-			if err := one.end(via.id); !errors.Is(err, operation.ErrCancelled) {
-				t.Errorf("%s was stopped with %v", via.id, err)
+			if err := one.end(via.id); !errors.Is(err, via.want) {
+				t.Errorf("%s was stopped with %v, want %v", via.id, err, via.want)
 			}
 		}
+		one.quit()
+		if err := one.end("op-5"); errors.Is(err, errStopped) || errors.Is(err, operation.ErrCancelled) {
+			t.Errorf("the end of its replica has stopped an operation: %v", err)
+		}
+		two.finish("op-5")
+		pass(t, 2*lease)
 		if left := g.claimed(t); left != nil {
 			t.Errorf("the list of work still has %v", left)
 		}

@@ -173,6 +173,8 @@ func (r *replica) quit() {
 	<-r.ended
 }
 
+var errStopped = errors.New("it was to stop before its next step")
+
 // perform implements operation.Kind: the operation runs until finish is called
 // or its context ends.
 func (r *replica) perform(_, cancellable context.Context, j operation.Job) error {
@@ -194,11 +196,13 @@ func (r *replica) perform(_, cancellable context.Context, j operation.Job) error
 	case <-done:
 	case <-cancellable.Done():
 		err = context.Cause(cancellable)
+	case <-j.Stopping:
+		err = errStopped
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ends[j.ID] = err
-	if err == operation.ErrCancelled { //nolint:errorlint // the cause itself
+	if err == operation.ErrCancelled || err == errStopped { //nolint:errorlint // the cause itself
 		return nil // the kind has ended it
 	}
 	return err
