@@ -197,17 +197,22 @@ func (c *client) edit(ctx context.Context, t target, was *metav1.ObjectMeta, met
 }
 
 // deleteExact deletes an object if the preconditions hold. The deletion is in
-// the foreground if the kind may have dependents.
-func (c *client) deleteExact(ctx context.Context, t target, only metav1.Preconditions) error {
+// the foreground if the kind may have dependents. The object has the grace period, or its
+// own one if that is nil.
+func (c *client) deleteExact(ctx context.Context, t target, only metav1.Preconditions, grace *time.Duration) error {
 	policy := metav1.DeletePropagationForeground
 	if leaves[t.kind.GroupKind()] || orderly[t.kind.GroupKind()] {
 		policy = metav1.DeletePropagationBackground
 	}
-	body, err := json.Marshal(metav1.DeleteOptions{
+	options := metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &only,
 		PropagationPolicy: &policy,
-	})
+	}
+	if grace != nil {
+		options.GracePeriodSeconds = new(int64(*grace / time.Second))
+	}
+	body, err := json.Marshal(options)
 	if err != nil {
 		return err
 	}

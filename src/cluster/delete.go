@@ -99,7 +99,7 @@ func (o *ownedObject) delete(ctx context.Context) (nf.Change, error) {
 		if err != nil || !ours {
 			return other, err
 		}
-		err = o.client.deleteExact(ctx, o.target, metav1.Preconditions{UID: &o.live.UID})
+		err = o.client.deleteExact(ctx, o.target, metav1.Preconditions{UID: &o.live.UID}, nil)
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 			return changeOf(o.target, o.live, nf.Deleted), nil

@@ -29,7 +29,8 @@ const budgetPause = 500 * time.Millisecond
 // eviction, Evict tries again for the task's patience. Then it returns nf.Failed with
 // nf.ReasonBudget, and names the budget; so it does at once if several budgets select
 // the pod. It returns nf.Conflict for a pod of another owner, and nf.Failed if a
-// permission is missing. Evict is idempotent.
+// permission is missing. Evict is idempotent. A pod that is being deleted is deleted in
+// less time if the task gives it a shorter grace period.
 func (c *Cluster) Evict(ctx context.Context, owner nf.Subject, pod nf.HealPod, task nf.HealTask) (nf.Change, error) {
 	targets, err := c.client.apis.resolveAll(ctx, []nf.Ref{pod.Ref})
 	if err != nil {
@@ -48,7 +49,7 @@ func (c *Cluster) Evict(ctx context.Context, owner nf.Subject, pod nf.HealPod, t
 		return nf.Change{}, notOwned("evict", theirs)
 	}
 	if task.Force {
-		err = c.client.deleteExact(ctx, e.target, metav1.Preconditions{UID: &e.uid})
+		err = c.client.deleteExact(ctx, e.target, metav1.Preconditions{UID: &e.uid}, task.Grace)
 	} else {
 		err = e.run(ctx, live.Labels, task.Patience)
 	}

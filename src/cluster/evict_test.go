@@ -70,6 +70,12 @@ func TestEvict(t *testing.T) {
 	for len(pods()) < 2 {
 		<-time.After(10 * time.Millisecond)
 	}
+	if _, err := evict(pods()[1], nf.HealTask{Force: true, Grace: new(time.Duration(0))}); err != nil {
+		t.Errorf("without a grace period: %v", err)
+	}
+	for len(pods()) < 2 {
+		<-time.After(10 * time.Millisecond)
+	}
 	second := pods()[0]
 	if change, err = evict(second, nf.HealTask{Patience: time.Minute}); err != nil || change.Action != nf.Deleted {
 		t.Fatalf("with a budget that allows it: %+v, %v", change, err)

@@ -168,7 +168,7 @@ func (n namespace) remove(ctx context.Context) (kept []nf.Ref, err error) {
 	if err != nil || len(kept) > 0 {
 		return kept, err
 	}
-	err = n.client.deleteExact(ctx, n.target, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	err = n.client.deleteExact(ctx, n.target, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}, nil)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, n.removalError(ctx, err)
 	}

@@ -140,6 +140,7 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Objects, step.Changes = len(refs)+len(keep), len(changes)
 	})
+	defer a.hasten(ctx, refs)()
 	return a.await(ctx, w)
 }
 

@@ -121,7 +121,11 @@ func (c *fakeCluster) Set(ctx context.Context, owner nf.Subject, settings []nf.S
 // Evict evicts a pod, which is an object of the kind Pod here. A pod with a budget is
 // not evicted. Another pod takes its place at once.
 func (c *fakeCluster) Evict(ctx context.Context, _ nf.Subject, pod nf.HealPod, task nf.HealTask) (nf.Change, error) {
-	leave, err := c.enter(ctx, fmt.Sprintf("evict %s %t %s", pod.Name, task.Force, task.Patience))
+	call := fmt.Sprintf("evict %s %t %s", pod.Name, task.Force, task.Patience)
+	if task.Grace != nil {
+		call = fmt.Sprintf("shorten %s %t %s", pod.Name, task.Force, *task.Grace)
+	}
+	leave, err := c.enter(ctx, call)
 	if err != nil {
 		return nf.Change{}, err
 	}
@@ -132,7 +136,9 @@ func (c *fakeCluster) Evict(ctx context.Context, _ nf.Subject, pod nf.HealPod, t
 	}
 	for i, p := range c.pods {
 		if p.Ref == pod.Ref && p.UID == pod.UID {
-			c.pods[i].UID += "+"
+			if task.Grace == nil { // it is replaced
+				c.pods[i].UID += "+"
+			}
 			return nf.Change{Ref: pod.Ref, UID: pod.UID, Action: nf.Deleted}, nil
 		}
 	}

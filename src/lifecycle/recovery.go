@@ -79,7 +79,7 @@ func (q *requester) retrying(ctx context.Context, operation string, opts nf.Opti
 	r.opts = opts
 	switch {
 	case r.failed.Verb == nf.Terminate:
-		r.removal = &nf.TerminateRequest{Orphan: r.failed.Instance.Orphan, Claims: nf.ClaimsKeep, Cascade: r.failed.Instance.Cascade, Options: opts}
+		r.removal = &nf.TerminateRequest{Orphan: r.failed.Instance.Orphan, Claims: nf.ClaimsKeep, Cascade: r.failed.Instance.Cascade, Grace: r.failed.Instance.Grace, Options: opts}
 		if r.failed.Instance.Volumes {
 			r.removal.Claims = nf.ClaimsDelete
 		}
@@ -209,4 +209,12 @@ func (e *Engine) Cancel(ctx context.Context, id string) (nf.Operation, error) {
 		return op, err
 	}
 	return e.records.ledger.Cancel(ctx, id)
+}
+
+// Stop requests that a running operation stop before its next step; see operation.Ledger.
+func (e *Engine) Stop(ctx context.Context, id string) (nf.Operation, error) {
+	if op, err := e.Operation(ctx, id); err != nil {
+		return op, err
+	}
+	return e.records.ledger.Stop(ctx, id)
 }

@@ -238,6 +238,6 @@ func (e *Engine) Terminate(ctx context.Context, id string, req nf.TerminateReque
 func (a *acceptor) termination(in nf.Instance, req nf.TerminateRequest, repeats string) request {
 	req.OnFailure = nf.Keep // deleted objects cannot be restored
 	op := a.newOperation(nf.Terminate, targetOf(in, nf.Spec{}), req.Options)
-	op.Instance.Orphan, op.Instance.Volumes, op.Instance.Cascade, op.Instance.Repeats = req.Orphan, req.DeletesClaims(in), req.Cascade, repeats
+	op.Instance.Orphan, op.Instance.Volumes, op.Instance.Cascade, op.Instance.Grace, op.Instance.Repeats = req.Orphan, req.DeletesClaims(in), req.Cascade, req.Grace, repeats
 	return request{op: op, seen: &in, state: nf.Terminating}
 }

@@ -16,6 +16,8 @@ type HealTask struct {
 	Pods     []HealPod     `json:"pods,omitempty"`    // pods that are evicted, one after another
 	Force    bool          `json:"force,omitempty"`   // the pods are deleted, whatever the disruption budgets say
 	Patience time.Duration `json:"patience,omitempty"`
+
+	Grace *time.Duration `json:"grace,omitempty"` // of pods that are deleted; nil: their own grace period
 }
 
 // HealPod is a pod that is to be replaced.

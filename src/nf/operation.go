@@ -58,6 +58,7 @@ type InstanceTask struct {
 	Orphan    bool              `json:"orphan,omitempty"`   // of terminate: the objects stay, unowned
 	Volumes   bool              `json:"volumes,omitempty"`  // of terminate: also delete the volume claims of StatefulSets
 	Cascade   bool              `json:"cascade,omitempty"`  // of terminate: first terminate the instances in its clusters' regions
+	Grace     *time.Duration    `json:"grace,omitempty"`    // of terminate: the longest grace period of pods; nil: their own
 	NoWait    bool              `json:"no_wait,omitempty"`  // waits only for CRDs and hooks
 	Adopts    *AdoptionSelector `json:"adopts,omitempty"`   // of adopt: selects the objects
 	Repeats   string            `json:"retry_of,omitempty"` // the failed operation that this one retries

@@ -101,10 +101,11 @@ type RollbackRequest struct {
 
 // TerminateRequest asks to terminate an instance.
 type TerminateRequest struct {
-	Orphan  bool        // leave the objects in place, unowned
-	Claims  ClaimPolicy // empty: as the instance says; ClaimsDelete not with Orphan
-	Cascade bool        // first terminate the instances in the regions that its clusters became; not with Orphan
-	By      Subject     // whose operation asks for it: the owner of the instance; zero: a client
+	Orphan  bool           // leave the objects in place, unowned
+	Claims  ClaimPolicy    // empty: as the instance says; ClaimsDelete not with Orphan
+	Cascade bool           // first terminate the instances in the regions that its clusters became; not with Orphan
+	Grace   *time.Duration // pods that are still there are killed after this time, in whole seconds; nil: they have their own grace periods
+	By      Subject        // whose operation asks for it: the owner of the instance; zero: a client
 	Options
 }
 
@@ -227,6 +228,9 @@ func (r TerminateRequest) Validate() error {
 	v := r.Options.violations()
 	if r.Orphan && r.Claims == ClaimsDelete {
 		v = append(v, Violation{Field: "claims", Message: "cannot be combined with orphan: the objects stay in place"})
+	}
+	if r.Grace != nil && *r.Grace < 0 {
+		v = append(v, Violation{Field: "grace", Message: "must not be negative"})
 	}
 	if r.Orphan && r.Cascade {
 		v = append(v, Violation{Field: "cascade", Message: "cannot be combined with orphan: the clusters stay in place"})
