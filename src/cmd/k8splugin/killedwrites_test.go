@@ -121,10 +121,41 @@ func kindOf(ops []store.Op) string {
 	return strings.Join(out, ", ")
 }
 
-// serveAgain runs the service as a process on one port and one data folder, and starts it
-// again whenever it was killed, until the test ends. It calls restarts before. It returns
-// the URL.
-func serveAgain(t *testing.T, restarts func(), args []string, env ...string) string {
+// restarting is the service as a process on one port and one data folder, which is started
+// again whenever it was killed.
+type restarting struct {
+	url string
+
+	mu      sync.Mutex
+	process *os.Process   // the last one
+	ended   chan struct{} // closed when it has ended
+}
+
+// kill kills the process with SIGKILL, and waits for its end. It is started again.
+func (s *restarting) kill() {
+	s.mu.Lock()
+	process, ended := s.process, s.ended
+	s.mu.Unlock()
+	_ = process.Kill() // it may have ended
+	<-ended
+}
+
+// run runs a process until it ends.
+func (s *restarting) run(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	s.mu.Lock()
+	s.process, s.ended = cmd.Process, ended
+	s.mu.Unlock()
+	return cmd.Wait()
+}
+
+// serveAgain runs the service, and starts it again whenever it was killed, until the test
+// ends. It calls restarts before.
+func serveAgain(t *testing.T, restarts func(), args []string, env ...string) *restarting {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,13 +169,14 @@ func serveAgain(t *testing.T, restarts func(), args []string, env ...string) str
 	}
 	args = append([]string{"serve", "--listen", address, "--data", filepath.Join(t.TempDir(), "data"), "--lease-duration", "1s"}, args...)
 	ctx, stop := context.WithCancel(context.Background())
+	s := &restarting{url: "http://" + address}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for ctx.Err() == nil {
 			cmd := exec.CommandContext(ctx, program, args...)
 			cmd.Env = append(os.Environ(), append(env, actAsProgram+"=1")...)
 			cmd.Stderr = t.Output()
-			if err := cmd.Run(); !killed(err) && ctx.Err() == nil {
+			if err := s.run(cmd); !killed(err) && ctx.Err() == nil {
 				t.Errorf("the service ended by itself: %v", err)
 				return
 			}
@@ -155,7 +187,7 @@ func serveAgain(t *testing.T, restarts func(), args []string, env ...string) str
 		stop()
 		running.Wait()
 	})
-	return "http://" + address
+	return s
 }
 
 // killed reports whether SIGKILL ended a process.
@@ -175,8 +207,8 @@ func TestONAPKilled(t *testing.T) {
 	t.Parallel()
 	around, ns := surround(t, "onap-killed")
 	file := filepath.Join(t.TempDir(), "kills")
-	url := serveAgain(t, around.SDC.Restarted, around.Arguments(), killAtWrites+"="+file)
-	newFounding(t, around, ns, url, &http.Client{Transport: script.Persistent{Transport: &http.Transport{DisableKeepAlives: true}}}).run()
+	service := serveAgain(t, around.SDC.Restarted, around.Arguments(), killAtWrites+"="+file)
+	newFounding(t, around, ns, service.url, &http.Client{Transport: script.Persistent{Transport: &http.Transport{DisableKeepAlives: true}}}).run()
 	kills, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
