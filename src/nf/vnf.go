@@ -234,7 +234,7 @@ type TerminateVNFRequest struct {
 	VNFRequest
 
 	Forceful bool
-	Grace    time.Duration // gracefulTerminationTimeout; 0: the default
+	Grace    time.Duration // gracefulTerminationTimeout: pods that are still there are killed after it; 0: they have their own grace periods
 }
 
 // ScaleVNFRequest is SOL003's ScaleVnfRequest.

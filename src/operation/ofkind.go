@@ -43,6 +43,14 @@ func (o OfKind) Cancel(ctx context.Context, subject, id string) (nf.Operation, e
 	return o.ledger.Cancel(ctx, id)
 }
 
+// Stop requests that an operation stop before its next step. It fails as Cancel does.
+func (o OfKind) Stop(ctx context.Context, subject, id string) (nf.Operation, error) {
+	if op, err := o.Operation(ctx, subject, id); err != nil {
+		return op, err
+	}
+	return o.ledger.Stop(ctx, id)
+}
+
 // Follow yields the events of an operation after the given number, and the operation
 // whenever it changes. It ends when the operation is final, the loop stops, the
 // context ends (which is not an error), or the workers have stopped. The final state

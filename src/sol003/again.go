@@ -148,12 +148,13 @@ func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store
 	return r, ops, nil
 }
 
-// Cancel cancels the present attempt at an occurrence. The engine has one way to cancel:
-// it ends the present step at once, so a graceful cancellation does not wait for the step.
-// An occurrence in the state STARTING ends as rolled back, unless the engine has begun;
-// any other one has failed temporarily. An attempt that succeeds before it stops has
-// succeeded. Cancel returns nf.Conflict in another state.
-func (m *Manager) Cancel(ctx context.Context, id string, _ bool) error {
+// Cancel cancels the present attempt at an occurrence. A graceful cancellation lets the
+// engine complete its present step, except one that only waits until objects are ready; a
+// forceful one ends it at once, and can follow a graceful one. An occurrence in the state
+// STARTING ends as rolled back, unless the engine has begun; any other one has failed
+// temporarily. An attempt that succeeds before it stops has succeeded. Cancel returns
+// nf.Conflict in another state.
+func (m *Manager) Cancel(ctx context.Context, id string, forceful bool) error {
 	o, err := m.Occurrence(ctx, id)
 	if err != nil {
 		return err
@@ -168,14 +169,35 @@ func (m *Manager) Cancel(ctx context.Context, id string, _ bool) error {
 	if v.Occurrence != id || v.Operation == "" {
 		return nf.E(nf.Conflict, "cancel", "occurrence "+id, errors.New("its attempt has ended"))
 	}
-	if _, err := m.ledger.Cancel(ctx, v.Operation); err != nil {
-		return err
-	}
-	_, err = m.occurrences.Update(ctx, id, func(r *record) error {
+	pending := false
+	r, err := m.occurrences.Update(ctx, id, func(r *record) error { // first: what ends the attempt reads it
+		pending = r.Cancel
 		r.Cancel = r.State.Running()
+		r.Forceful = r.Cancel && (forceful || r.Forceful)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if _, err := m.ledger.Cancel(ctx, v.Operation); err != nil && !(pending && forceful && nf.KindOf(err) == nf.Conflict) {
+		return err
+	}
+	if op := r.engineOperation(); pending && forceful && op != "" {
+		_, err = m.cfg.engineOf(r.Task.Before, r.Task.After).Repairs.Cancel(ctx, op)
+		if nf.KindOf(err) == nf.Conflict || nf.KindOf(err) == nf.NotFound { // it has ended
+			err = nil
+		}
+	}
 	return err
+}
+
+// engineOperation returns the engine's operation of the present attempt; empty if there is
+// none.
+func (r *record) engineOperation() string {
+	if r.State == nf.OccurrenceRollingBack {
+		return r.Engine.Undo
+	}
+	return r.Engine.Forward
 }
 
 // expired reports whether an occurrence whose VNF was deleted is past the retention.

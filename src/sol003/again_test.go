@@ -43,6 +43,8 @@ func TestRepairs(t *testing.T) {
 		"Instantiate/Rollback": {"a rollback leaves nothing", instantiation, []attempt{{nil, failing(nf.Instantiate), nf.OccurrenceFailedTemp}, {rollback, nil, nf.OccurrenceRolledBack}}, ""},
 		"Instantiate/Stuck":    {"a rollback can fail, and is repeated", instantiation, []attempt{{nil, failing(nf.Instantiate), nf.OccurrenceFailedTemp}, {rollback, failing(nf.Terminate), nf.OccurrenceFailedTemp}, {rollback, nil, nf.OccurrenceRolledBack}}, ""},
 		"Instantiate/Fail":     {"an instance that stays can be terminated", instantiation, []attempt{{nil, failing(nf.Instantiate), nf.OccurrenceFailedTemp}, {fail, nil, nf.OccurrenceFailed}}, "one 0 0"},
+		"Instantiate/GiveUp":   {"or the occurrence is given up", instantiation, []attempt{{nil, failing(nf.Instantiate), nf.OccurrenceFailedTemp}, {rollback, failing(nf.Terminate), nf.OccurrenceFailedTemp}, {fail, nil, nf.OccurrenceFailed}}, "one 0 0"},
+		"Scale/GiveUp":         {"of a scaling, too", scaling, []attempt{{nil, failing(nf.Scale), nf.OccurrenceFailedTemp}, {rollback, failing(nf.Rollback), nf.OccurrenceFailedTemp}, {fail, nil, nf.OccurrenceFailed}}, "one 1 0"},
 		"Terminate/Retry":      {"a termination is retried", termination, []attempt{{nil, failing(nf.Terminate), nf.OccurrenceFailedTemp}, {retry, nil, nf.OccurrenceCompleted}}, ""},
 		"Terminate/Fail":       {"the VNF is still instantiated", termination, []attempt{{nil, failing(nf.Terminate), nf.OccurrenceFailedTemp}, {fail, nil, nf.OccurrenceFailed}}, "one 1 0"},
 		"Scale/Retry":          {"a scaling is retried", scaling, []attempt{{nil, failing(nf.Scale), nf.OccurrenceFailedTemp}, {retry, nil, nf.OccurrenceCompleted}}, "one 2 1"},
@@ -130,37 +132,51 @@ func TestFailedBlocks(t *testing.T) {
 	})
 }
 
-// TestCancel cancels occurrences in each state.
+// TestCancel cancels occurrences whose engine takes an hour, and a minute for a step.
 func TestCancel(t *testing.T) {
+	type request struct {
+		after    time.Duration // since the last one
+		forceful bool
+	}
 	cases := map[string]struct {
-		reason string
-		after  time.Duration
-		want   nf.OccurrenceState
+		reason   string
+		requests []request
+		want     nf.OccurrenceState
+		took     time.Duration
 	}{
-		"Processing": {"the engine's operation is stopped, and the occurrence can be retried", 5 * time.Second, nf.OccurrenceFailedTemp},
-		"Late":       {"what has ended cannot be cancelled", 30 * time.Second, nf.OccurrenceCompleted},
+		"Forceful":  {"the engine's operation ends at once", []request{{5 * time.Second, true}}, nf.OccurrenceFailedTemp, 5 * time.Second},
+		"Graceful":  {"it ends after its present step", []request{{5 * time.Second, false}}, nf.OccurrenceFailedTemp, 65 * time.Second},
+		"Escalated": {"a forceful request can follow", []request{{5 * time.Second, false}, {5 * time.Second, true}}, nf.OccurrenceFailedTemp, 10 * time.Second},
+		"Late":      {"what has ended cannot be cancelled", []request{{2 * time.Hour, false}}, nf.OccurrenceCompleted, 2 * time.Hour},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newWorld(t)
+				w.engine.takes = time.Hour
 				m, _ := w.start(t)
-				ctx, id := t.Context(), create(t, m)
+				ctx, id, began := t.Context(), create(t, m), time.Now()
 				o, err := m.Instantiate(ctx, id, instantiate)
 				must(t, err)
-				<-time.After(tc.after)
-				err = m.Cancel(ctx, o.ID, false)
-				if tc.want == nf.OccurrenceCompleted {
-					wantKind(t, tc.reason, err, nf.Conflict)
-				} else {
-					must(t, err)
+				for _, r := range tc.requests {
+					<-time.After(r.after)
+					err = m.Cancel(ctx, o.ID, r.forceful)
+					if tc.want == nf.OccurrenceCompleted {
+						wantKind(t, tc.reason, err, nf.Conflict)
+					} else {
+						must(t, err)
+					}
 				}
 				if o = ended(t, m, o.ID); o.State != tc.want || o.Cancel {
 					t.Fatalf("%s: it ended %s: %+v", tc.reason, o.State, o.Failure)
 				}
+				if took := time.Since(began) - tc.took; took < 0 || took > 5*time.Second {
+					t.Errorf("%s: it ended %s after the time that it may take", tc.reason, took)
+				}
 				if tc.want == nf.OccurrenceCompleted {
 					return
 				}
+				w.engine.setTakes(time.Second)
 				must(t, m.Retry(ctx, o.ID, nf.RequestKey{}))
 				if o = ended(t, m, o.ID); o.State != nf.OccurrenceCompleted {
 					t.Fatalf("the retry ended %s: %+v", o.State, o.Failure)

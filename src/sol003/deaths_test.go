@@ -28,13 +28,14 @@ func TestDeaths(t *testing.T) {
 		before  func(*world) // the first attempt; nil: it is the one that is disturbed
 		during  func(*world)
 		repair  nf.Verb // of the disturbed attempt: Rollback, or else a retry
-		cancel  bool
+		cancel  string
 		deaths  int
 	}{
 		"Instantiate":         {request: instantiation, during: nothing, deaths: 40},
 		"InstantiateRefused":  {request: instantiation, during: refusing, deaths: 30},
 		"InstantiateFails":    {request: instantiation, during: failing(nf.Instantiate), deaths: 40},
-		"InstantiateCancel":   {request: instantiation, during: lasting, cancel: true, deaths: 40},
+		"InstantiateCancel":   {request: instantiation, during: lasting, cancel: "FORCEFUL", deaths: 40},
+		"InstantiateStop":     {request: instantiation, during: lasting, cancel: "GRACEFUL", deaths: 40},
 		"InstantiateRetry":    {request: instantiation, before: failing(nf.Instantiate), during: nothing, deaths: 40},
 		"InstantiateRollback": {request: instantiation, before: failing(nf.Instantiate), during: nothing, repair: nf.Rollback, deaths: 40},
 		"Terminate":           {request: termination, during: nothing, deaths: 40},
@@ -76,8 +77,8 @@ type disturbed struct {
 	vnf, occurrence string // the occurrence: that has failed before; empty: none
 	request         request
 	repair          nf.Verb
-	cancel          bool
-	nfvo            *nfvo // nil: none
+	cancel          string // mode; empty: it is not cancelled
+	nfvo            *nfvo  // nil: none
 }
 
 // make makes the request, and returns the attempt that it has started.
@@ -88,8 +89,8 @@ func (d disturbed) make(ctx context.Context, m *sol003.Manager, key nf.RequestKe
 		if err != nil {
 			return nf.Operation{}, err
 		}
-		if d.cancel {
-			err = cancelled(ctx, m, o)
+		if d.cancel != "" {
+			err = cancelled(ctx, m, o, d.cancel == "FORCEFUL")
 		}
 		return nf.Operation{ID: o.Attempts[0]}, err
 	case d.repair == nf.Rollback:
@@ -106,14 +107,14 @@ func (d disturbed) make(ctx context.Context, m *sol003.Manager, key nf.RequestKe
 }
 
 // cancelled cancels an occurrence that the engine has begun. It may be cancelled already.
-func cancelled(ctx context.Context, m *sol003.Manager, o nf.Occurrence) (err error) {
+func cancelled(ctx context.Context, m *sol003.Manager, o nf.Occurrence, forceful bool) (err error) {
 	for o.State == nf.OccurrenceStarting {
 		<-time.After(time.Second)
 		if o, err = m.Occurrence(ctx, o.ID); err != nil {
 			return err
 		}
 	}
-	if err = m.Cancel(ctx, o.ID, true); nf.KindOf(err) == nf.Conflict {
+	if err = m.Cancel(ctx, o.ID, forceful); nf.KindOf(err) == nf.Conflict {
 		return nil
 	}
 	return err
@@ -247,6 +248,10 @@ func (e crashingEngine) Retry(ctx context.Context, operation string, opts nf.Opt
 
 func (e crashingEngine) Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
 	return e.call("undo", func() (nf.Operation, error) { return e.engine.Undo(ctx, operation, opts) })
+}
+
+func (e crashingEngine) Stop(ctx context.Context, operation string) (nf.Operation, error) {
+	return e.call("stop", func() (nf.Operation, error) { return e.engine.Stop(ctx, operation) })
 }
 
 func (e crashingEngine) Cancel(ctx context.Context, operation string) (nf.Operation, error) {

@@ -30,6 +30,9 @@ type engine struct {
 	refusals map[nf.Verb]error // of requests
 	unread   error             // of pods
 	takes    time.Duration
+	grace    *time.Duration // of the last termination
+	stateful bool           // pods are replaced under their names
+	guard    string         // confirms that a change deletes objects; empty: none needs that
 	serial   int
 }
 
@@ -122,7 +125,7 @@ func (e *engine) populate(id, workload string, want int) {
 	for ; have < want; have++ {
 		e.serial++
 		ref := nf.Ref{Version: "v1", Kind: "Pod", Namespace: "default", Name: fmt.Sprintf("%s-%02d", workload, e.serial)}
-		pods = append(pods, nf.Pod{Health: nf.Health{Ref: ref}, Phase: "Running", Workload: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "default", Name: workload}})
+		pods = append(pods, nf.Pod{Health: nf.Health{Ref: ref, UID: ref.Name}, Phase: "Running", Workload: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "default", Name: workload}})
 	}
 	for i := len(pods) - 1; i >= 0 && have > want; i-- {
 		if pods[i].Workload.Name == workload {
@@ -137,7 +140,20 @@ func (e *engine) activate(id string, spec nf.Spec) {
 	e.revisions[id] = append(e.revisions[id], spec)
 	in := e.instances[id]
 	in.Revision, in.Package, in.Networks, in.Inputs = len(e.revisions[id]), spec.Package, spec.Networks, spec.Inputs
+	if e.stateful {
+		for i := range e.pods[id] {
+			e.pods[id][i].UID += "+"
+		}
+	}
 	e.populate(id, "web", max(1, e.count(id, "web")))
+}
+
+// guarded returns the error of a change that deletes objects and is not confirmed.
+func (e *engine) guarded(opts nf.Options) error {
+	if e.guard == "" || opts.Confirm == e.guard {
+		return nil
+	}
+	return &nf.Error{Kind: nf.Conflict, Op: "upgrade", Subject: "it", Reason: nf.ReasonConfirm, Confirm: e.guard, Err: errors.New("ConfigMap old would be deleted")}
 }
 
 func (e *engine) count(id, workload string) (n int) {
@@ -163,6 +179,9 @@ func (e *engine) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.O
 
 func (e *engine) Upgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
 	return e.accept(id, nf.Upgrade, req.Options, func() (func(), error) {
+		if err := e.guarded(req.Options); err != nil {
+			return nil, err
+		}
 		in := e.instances[id]
 		spec := nf.Spec{Package: in.Package, Networks: in.Networks, Inputs: in.Inputs}
 		if err := req.Edit(&spec); err != nil {
@@ -211,6 +230,7 @@ func (e *engine) Terminate(_ context.Context, id string, req nf.TerminateRequest
 			return nil, nf.E(nf.NotFound, "terminate", "VNF instance "+id, nil)
 		}
 		e.instances[id].State = nf.Terminating
+		e.grace = req.Grace
 		return func() {
 			delete(e.instances, id)
 			delete(e.pods, id)
@@ -271,6 +291,9 @@ func (e *engine) Undo(_ context.Context, operation string, opts nf.Options) (nf.
 		verb = nf.Terminate
 	}
 	return e.accept(id, verb, opts, func() (func(), error) {
+		if err := e.guarded(opts); err != nil {
+			return nil, err
+		}
 		op, err := e.failed(operation, "undo")
 		if err != nil {
 			return nil, err
@@ -286,6 +309,15 @@ func (e *engine) Undo(_ context.Context, operation string, opts nf.Options) (nf.
 }
 
 func (e *engine) Cancel(_ context.Context, operation string) (nf.Operation, error) {
+	return e.end("cancel", operation, 0)
+}
+
+// Stop ends an operation after its present step, which takes at most a minute.
+func (e *engine) Stop(_ context.Context, operation string) (nf.Operation, error) {
+	return e.end("stop", operation, time.Minute)
+}
+
+func (e *engine) end(call, operation string, step time.Duration) (nf.Operation, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.progress()
@@ -294,12 +326,15 @@ func (e *engine) Cancel(_ context.Context, operation string) (nf.Operation, erro
 			continue
 		}
 		if op.State.Final() {
-			return *op, nf.E(nf.Conflict, "cancel", "operation "+operation, nil)
+			return *op, nf.E(nf.Conflict, call, "operation "+operation, nil)
 		}
-		op.Failure, op.Deadline = &nf.Failure{Kind: nf.Cancelled, Message: "it was cancelled"}, time.Now()
+		op.Failure = &nf.Failure{Kind: nf.Cancelled, Message: "it was cancelled"}
+		if end := time.Now().Add(step); end.Before(op.Deadline) {
+			op.Deadline = end
+		}
 		return *op, nil
 	}
-	return nf.Operation{}, nf.E(nf.NotFound, "cancel", "operation "+operation, nil)
+	return nf.Operation{}, nf.E(nf.NotFound, call, "operation "+operation, nil)
 }
 
 func (e *engine) Instance(_ context.Context, id string) (nf.Instance, error) {

@@ -53,7 +53,7 @@ func (r *run) conclude() {
 	settle(&after, rec.Task, state)
 	undone := r.undoes()
 	r.journal.add(state, after, func(rec *record) {
-		rec.Cancel = false
+		rec.Cancel, rec.Forceful = false, false
 		if state.Final() {
 			rec.Task.Inputs = withoutHosts(rec.Task.Inputs)
 		}

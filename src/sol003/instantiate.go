@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/tosca"
@@ -254,10 +255,10 @@ func serverOf(w nf.VIMConnectionRequest) string {
 	return server
 }
 
-// Terminate accepts the termination of a VNF. The objects are deleted with the grace
-// periods of their pods, whatever gracefulTerminationTimeout is: the engine has none of its
-// own. It returns nf.Conflict if the VNF is not instantiated, and if something uses a cloud
-// region that the VNF has made, unless additionalParams has cascade: true.
+// Terminate accepts the termination of a VNF. A graceful one gives the pods their own grace
+// periods, but at most the one of the request. A forceful one kills them. It returns
+// nf.Conflict if the VNF is not instantiated, and if something uses a cloud region that the
+// VNF has made, unless additionalParams has cascade: true.
 func (m *Manager) Terminate(ctx context.Context, id string, req nf.TerminateVNFRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceTerminate, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
 		if err := instantiated(nf.Terminate, v); err != nil {
@@ -269,6 +270,18 @@ func (m *Manager) Terminate(ctx context.Context, id string, req nf.TerminateVNFR
 		}
 		after := v
 		after.Instantiated, after.VIMs = nil, nil
-		return record{Task: task{After: after, Cascade: cascade}}, err
+		return record{Task: task{After: after, Cascade: cascade, Grace: graceOf(req)}}, err
 	})
+}
+
+// graceOf returns the longest grace period of the pods of a VNF that is terminated; nil:
+// their own ones.
+func graceOf(req nf.TerminateVNFRequest) *time.Duration {
+	switch {
+	case req.Forceful:
+		return new(time.Duration(0))
+	case req.Grace > 0:
+		return &req.Grace
+	}
+	return nil
 }

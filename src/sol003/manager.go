@@ -45,11 +45,13 @@ type Changes interface {
 	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
 }
 
-// Repairs retries, undoes and cancels the engine's operations.
+// Repairs retries, undoes and cancels the engine's operations. Stop cancels one before its
+// next step.
 type Repairs interface {
 	Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error)
 	Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error)
 	Cancel(ctx context.Context, operation string) (nf.Operation, error)
+	Stop(ctx context.Context, operation string) (nf.Operation, error)
 }
 
 // Instances reads the engine's instances and operations.

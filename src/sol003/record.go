@@ -20,7 +20,8 @@ type record struct {
 	Claim   string `json:"claim,omitempty"`   // token of the attempt that may write
 	Changes int    `json:"changes,omitempty"` // number of changes so far
 
-	Pending string `json:"pending_grant,omitempty"` // URL of the NFVO's decision, until there is one
+	Pending  string `json:"pending_grant,omitempty"` // URL of the NFVO's decision, until there is one
+	Forceful bool   `json:"forceful,omitempty"`      // it is being cancelled at once
 
 	Noticed nf.OccurrenceState `json:"noticed,omitempty"` // the last state that has a notice
 }
@@ -37,7 +38,9 @@ type task struct {
 	Workloads []nf.WorkloadCluster `json:"workloads,omitempty"` // clusters of Cluster API that become regions
 	Heal      []string             `json:"heal,omitempty"`      // ids of components; empty: all
 	Trace     string               `json:"trace,omitempty"`
-	Found     []nf.VNFC            `json:"found,omitempty"` // components, as the last attempt has seen them; nil: it has seen none
+	Grace     *time.Duration       `json:"grace,omitempty"`   // of a termination: the longest grace period of pods; nil: their own
+	Confirm   string               `json:"confirm,omitempty"` // confirms that a change of the package deletes objects
+	Found     []nf.VNFC            `json:"found,omitempty"`   // components, as the last attempt has seen them; nil: it has seen none
 }
 
 // effort is what the engine has done for an occurrence.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -77,6 +78,12 @@ func (e *engine) fail(verbs map[nf.Verb]int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	maps.Copy(e.failures, verbs)
+}
+
+func (e *engine) setTakes(d time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.takes = d
 }
 
 // TestVIMs instantiates VNFs on VIMs that requests name in each way, and checks that no

@@ -54,6 +54,7 @@ func (r *run) Bind(ctx context.Context) (locked bool, err error) {
 	case !slices.Contains(rec.Attempts, op):
 		r.journal.add(stateOf(r.op().Verb), r.vnf, func(rec *record) {
 			rec.Attempts, rec.Failure, rec.Cancel, rec.Engine.Outcome = append(rec.Attempts, op), nil, false, ""
+			rec.Forceful = false
 		})
 	case rec.Noticed != rec.State:
 		r.journal.add(rec.State, r.vnf, nil)
@@ -199,6 +200,23 @@ func (r *run) mine(ctx context.Context) (id string, found bool, err error) {
 	return op.ID, op.Request.Same(key), nil
 }
 
+// end cancels the engine's operation: before its next step if the occurrence is being
+// cancelled gracefully.
+func (r *run) end(ctx context.Context, id string) error {
+	now, err := r.m.occurrences.Get(ctx, r.record().ID) // the request for it has changed only the stored one
+	if err != nil {
+		return operation.RecordError(err)
+	}
+	cancel := r.engine().Repairs.Cancel
+	if now.Cancel && !now.Forceful {
+		cancel = r.engine().Repairs.Stop
+	}
+	if _, err := cancel(ctx, id); err != nil && nf.KindOf(err) != nf.Conflict {
+		return err
+	}
+	return nil
+}
+
 // stop cancels the engine's operation of an attempt that has failed or was cancelled, and
 // waits for its end. If it has succeeded all the same, so has the attempt.
 func (r *run) stop(ctx context.Context) error {
@@ -219,7 +237,7 @@ func (r *run) stop(ctx context.Context) error {
 		if err := r.attempt.Held(ctx); err != nil {
 			return err
 		}
-		if _, err := r.engine().Repairs.Cancel(ctx, id); err != nil && nf.KindOf(err) != nf.Conflict {
+		if err := r.end(ctx, id); err != nil {
 			return err
 		}
 		if op, err = r.await(ctx, id); err != nil {

@@ -2,6 +2,7 @@ package sol003_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -89,4 +90,30 @@ func TestLife(t *testing.T) {
 			t.Errorf("an occurrence outlives its VNF: %v", err)
 		}
 	})
+}
+
+// TestTerminationTypes terminates VNFs in each way.
+func TestTerminationTypes(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		request nf.TerminateVNFRequest
+		want    *time.Duration
+	}{
+		"Graceful":        {"pods have their own grace periods", nf.TerminateVNFRequest{}, nil},
+		"GracefulTimeout": {"but not longer than the request says", nf.TerminateVNFRequest{Grace: 30 * time.Second}, new(30 * time.Second)},
+		"Forceful":        {"pods are killed, whatever the timeout is", nf.TerminateVNFRequest{Forceful: true, Grace: 30 * time.Second}, new(time.Duration(0))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				m, _ := w.start(t)
+				id := prepared(t, m, termination)
+				do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Terminate(t.Context(), id, tc.request) })
+				if diff := cmp.Diff(tc.want, w.engine.grace); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
 }

@@ -97,7 +97,7 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 		if err := r.vacate(ctx); err != nil {
 			return nf.Operation{}, err
 		}
-		return changes.Terminate(ctx, id, nf.TerminateRequest{Cascade: rec.Task.Cascade, Options: r.options()})
+		return changes.Terminate(ctx, id, nf.TerminateRequest{Cascade: rec.Task.Cascade, Grace: rec.Task.Grace, Options: r.options()})
 	case nf.OccurrenceScale:
 		return changes.Act(ctx, id, nf.ActRequest{Verb: nf.Scale, Scale: rec.Task.Scaling, Options: r.options()})
 	case nf.OccurrenceHeal:

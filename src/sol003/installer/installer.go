@@ -24,6 +24,7 @@ type Sites interface {
 type Operations interface {
 	Operation(ctx context.Context, site, id string) (nf.Operation, error)
 	Cancel(ctx context.Context, site, id string) (nf.Operation, error)
+	Stop(ctx context.Context, site, id string) (nf.Operation, error)
 	Follow(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error]
 }
 
@@ -199,6 +200,11 @@ func (i *Installer) Undo(ctx context.Context, operation string, opts nf.Options)
 // Cancel stops an operation.
 func (i *Installer) Cancel(ctx context.Context, operation string) (nf.Operation, error) {
 	return i.cfg.Operations.Cancel(ctx, "", operation)
+}
+
+// Stop stops an operation before its next step.
+func (i *Installer) Stop(ctx context.Context, operation string) (nf.Operation, error) {
+	return i.cfg.Operations.Stop(ctx, "", operation)
 }
 
 // Instance returns the site of a VNF as an instance. It returns nf.NotFound if there is

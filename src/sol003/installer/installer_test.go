@@ -49,6 +49,8 @@ func (w *world) Operation(context.Context, string, string) (nf.Operation, error)
 
 func (w *world) Cancel(context.Context, string, string) (nf.Operation, error) { return w.op, nil }
 
+func (w *world) Stop(context.Context, string, string) (nf.Operation, error) { return w.op, nil }
+
 func (w *world) Follow(context.Context, string, string, int) iter.Seq2[nf.OperationUpdate, error] {
 	return func(yield func(nf.OperationUpdate, error) bool) {
 		running, ended := w.op, w.op
