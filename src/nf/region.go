@@ -64,6 +64,7 @@ const (
 	OriginImport  RegionOrigin = "import"  // the import from an ONAP plugin's database
 	OriginAAI     RegionOrigin = "aai"     // the import from A&AI
 	OriginTacker  RegionOrigin = "tacker"  // Tacker's API
+	OriginVNF     RegionOrigin = "vnf"     // a request for a VNF; removed when no VNF needs it
 )
 
 // LogValue logs only the id: the stored form contains the credential, and a

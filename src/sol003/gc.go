@@ -16,12 +16,13 @@ type sweep struct {
 	named  map[string]string          // the occurrence that each VNF names
 	needed map[string]map[string]bool // packages by VNF
 	live   map[string]bool            // occurrences with an attempt that has not ended
+	placed map[string]bool            // regions that VNFs use
 }
 
 var _ operation.Sweep = (*sweep)(nil)
 
 func newSweep(m *Manager) *sweep {
-	return &sweep{m, map[string]string{}, map[string]map[string]bool{}, map[string]bool{}}
+	return &sweep{m, map[string]string{}, map[string]map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
 func (w *sweep) need(vnf, pkg string) {
@@ -31,12 +32,23 @@ func (w *sweep) need(vnf, pkg string) {
 	w.needed[vnf][pkg] = true
 }
 
+// place records the regions of a VNF.
+func (w *sweep) place(v nf.VNF) {
+	for _, c := range v.VIMs {
+		w.placed[c.Region] = true
+	}
+	if v.Instantiated != nil {
+		w.placed[v.Instantiated.Region] = true
+	}
+}
+
 // Subjects implements operation.Sweep. A VNF whose operation was given up keeps the
 // occurrence that it names: that can be retried.
 func (w *sweep) Subjects(ctx context.Context, named operation.Named) error {
 	return w.m.locks.Scan(ctx, named, func(v nf.VNF) {
 		w.named[v.ID] = v.Occurrence
 		w.need(v.ID, v.Package)
+		w.place(v)
 	}, w.giveUp)
 }
 
@@ -61,7 +73,8 @@ func (w *sweep) Operation(op nf.Operation) {
 }
 
 // Find implements operation.Sweep. It finds occurrences whose requests were not accepted,
-// those of VNFs that were deleted before the retention, and holds that no VNF needs.
+// those of VNFs that were deleted before the retention, holds that no VNF needs, and regions
+// that only requests for VNFs have described.
 func (w *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
 	now := w.m.now()
 	for r, err := range w.m.occurrences.All(ctx, "") {
@@ -71,6 +84,7 @@ func (w *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
 		occurrence, exists := w.named[r.VNF]
 		if w.live[r.ID] || exists && occurrence == r.ID {
 			w.need(r.VNF, r.Task.After.Package)
+			w.place(r.Task.After)
 			continue
 		}
 		if exists && r.State.Final() || !exists && r.State.Final() && !expired(r, now, w.m.cfg.Retention) {
@@ -80,11 +94,35 @@ func (w *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
 			return w.m.occurrences.DeleteWhere(ctx, r.ID, func(now record) bool { return now.Changes == r.Changes && now.Claim == r.Claim })
 		}
 	}
+	if err := w.findRegions(ctx, found); err != nil {
+		return err
+	}
 	abandoned, _, err := store.AbandonedHolds(ctx, w.m.cfg.KV, nf.VNFSubject, func(h store.Hold) bool {
 		return w.needed[h.Holder.Subject.ID][h.Thing]
 	}, w.dropHold)
 	maps.Copy(found, abandoned)
 	return err
+}
+
+// findRegions finds the regions of requests for VNFs that no VNF uses. One that something
+// else uses stays.
+func (w *sweep) findRegions(ctx context.Context, found operation.StaleRecords) error {
+	for r, err := range w.m.cfg.Regions.RegionsFrom(ctx, nf.Cursor{}) {
+		if err != nil {
+			return err
+		}
+		if r.Origin != nf.OriginVNF || w.placed[r.ID] {
+			continue
+		}
+		found["cloud region "+r.ID] = func(ctx context.Context) error {
+			err := w.m.cfg.Regions.RemoveRegion(ctx, r.ID)
+			if nf.KindOf(err) == nf.Conflict && err != nil {
+				return nil
+			}
+			return nf.IgnoreNotFound(err)
+		}
+	}
+	return nil
 }
 
 // dropHold drops a hold that its VNF does not need. It drops nothing if the VNF has come

@@ -233,10 +233,11 @@ func (rs resolver) regionsOf(ctx context.Context, wanted map[string]nf.VIMConnec
 }
 
 // has reports whether a region has an API server. Clients of Tacker send the access to a VIM
-// with an id that no VIM need have.
+// with an id that no VIM need have. A region whose access is that of another request is not
+// found by its server.
 func has(r nf.Region, server string) bool {
 	own := strings.TrimRight(r.Access.Server, "/")
-	return own != "" && own == strings.TrimRight(server, "/")
+	return own != "" && r.Origin != nf.OriginVNF && own == strings.TrimRight(server, "/")
 }
 
 // usableVIMs returns nf.Unsupported if one of the regions is not a Kubernetes cluster.

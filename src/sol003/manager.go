@@ -29,6 +29,7 @@ type Regions interface {
 	Region(ctx context.Context, id string) (nf.Region, error)
 	RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error] // ordered by id
 	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]       // of a region
+	RemoveRegion(ctx context.Context, id string) error                           // nf.Conflict while it is used
 }
 
 // Descriptors reads the VNF descriptors of packages.

@@ -86,6 +86,17 @@ func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
 	return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
 }
 
+// RemoveRegion refuses the removal of the region "held".
+func (w *world) RemoveRegion(_ context.Context, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if id == "held" {
+		return nf.E(nf.Conflict, "remove", "cloud region "+id, nil)
+	}
+	delete(w.regions, id)
+	return nil
+}
+
 func (w *world) RegionsFrom(context.Context, nf.Cursor) iter.Seq2[nf.Region, error] {
 	return func(yield func(nf.Region, error) bool) {
 		w.mu.Lock()

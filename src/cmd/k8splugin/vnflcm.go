@@ -5,6 +5,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/tacker"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnflcm"
 	"github.com/multicloud-k8s/k8splugin/src/sol003"
 	"github.com/multicloud-k8s/k8splugin/src/tosca"
@@ -15,7 +16,8 @@ func (s *service) vnfsAPI(_ Config, _ *secureStore, obs observability, guarded *
 	vnfs := access.NewVNFs(guarded, s.sol003)
 	read := &descriptors{catalog: s.catalog, read: map[string]tosca.Topology{}}
 	return vnflcm.New(vnflcm.Config{
-		VNFs: vnfs, Changes: vnfs, Modifications: vnfs, Occurrences: vnfs, Recovery: vnfs, ConnectionPoints: points{read}.of, Trace: obs.traceparent,
+		VNFs: vnfs, Changes: vnfs, Modifications: vnfs, Occurrences: vnfs, Recovery: vnfs, ConnectionPoints: points{read}.of,
+		Connections: tacker.NewConnections(guarded.Regions).Register, Trace: obs.traceparent,
 	})
 }
 

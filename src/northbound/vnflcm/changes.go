@@ -2,6 +2,7 @@ package vnflcm
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -19,6 +20,7 @@ type changes struct {
 	changes       Changes
 	modifications Modifications
 	points        ConnectionPoints
+	connections   Connections
 	trace         func(*http.Request) string
 }
 
@@ -105,10 +107,27 @@ func (cs changes) instantiate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	vims, err := cs.connected(r.Context(), vnfOf(r), in.VIMs.connections())
+	if err != nil {
+		return err
+	}
 	o, err := cs.changes.Instantiate(r.Context(), vnfOf(r), nf.InstantiateVNFRequest{
-		VNFRequest: common, Flavor: in.Flavor, Level: in.Level, VIMs: in.VIMs.connections(), Networks: networks, Extensions: in.Extensions, Configurable: in.Configurable,
+		VNFRequest: common, Flavor: in.Flavor, Level: in.Level, VIMs: vims, Networks: networks, Extensions: in.Extensions, Configurable: in.Configurable,
 	})
 	return cs.answer(w, r, o, err)
+}
+
+// connected registers the VIMs that the connections of an instantiation describe. A VIM that
+// no VNF comes to use is removed later.
+func (cs changes) connected(ctx context.Context, id string, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.VIMConnectionRequest, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	v, err := cs.vnfs.VNF(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return cs.connections(ctx, v.Project, wanted)
 }
 
 // termination is a TerminateVnfRequest.

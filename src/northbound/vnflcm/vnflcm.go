@@ -72,6 +72,10 @@ type Recovery interface {
 // of a package belong to, by the ids of their descriptors.
 type ConnectionPoints func(ctx context.Context, pkg, flavor string) (map[string]string, error)
 
+// Connections registers the VIMs that the connections of a request describe, for VNFs of a
+// project, and returns the connections with the ids of these VIMs.
+type Connections func(ctx context.Context, project string, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.VIMConnectionRequest, error)
+
 // Config configures the API. VNFs, Changes, Modifications, Occurrences and Recovery are
 // required.
 type Config struct {
@@ -82,6 +86,7 @@ type Config struct {
 	Recovery      Recovery
 
 	ConnectionPoints ConnectionPoints           // default: descriptors have none
+	Connections      Connections                // default: VIMs are registered in advance
 	Trace            func(*http.Request) string // the W3C traceparent of a request; default: from its header
 }
 
@@ -97,6 +102,11 @@ func New(cfg Config) (*API, error) {
 	}
 	if cfg.ConnectionPoints == nil {
 		cfg.ConnectionPoints = func(context.Context, string, string) (map[string]string, error) { return nil, nil }
+	}
+	if cfg.Connections == nil {
+		cfg.Connections = func(_ context.Context, _ string, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.VIMConnectionRequest, error) {
+			return wanted, nil
+		}
 	}
 	if cfg.Trace == nil {
 		cfg.Trace = northbound.Traceparent
@@ -132,7 +142,7 @@ func (a *API) routes(r *mux.Router, e edition) {
 	on(http.MethodGet, all, in.list)
 	on(http.MethodGet, one, in.get)
 	on(http.MethodDelete, one, in.remove)
-	c := changes{e: e, vnfs: a.cfg.VNFs, changes: a.cfg.Changes, modifications: a.cfg.Modifications, points: a.cfg.ConnectionPoints, trace: a.cfg.Trace}
+	c := changes{e: e, vnfs: a.cfg.VNFs, changes: a.cfg.Changes, modifications: a.cfg.Modifications, points: a.cfg.ConnectionPoints, connections: a.cfg.Connections, trace: a.cfg.Trace}
 	on(http.MethodPatch, one, c.modify)
 	on(http.MethodPost, one+"/instantiate", c.instantiate)
 	on(http.MethodPost, one+"/terminate", c.terminate)
