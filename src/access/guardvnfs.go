@@ -92,6 +92,9 @@ var _ VNFRecords = VNFs{}
 // package:read.
 func (vs VNFs) Create(ctx context.Context, v nf.VNF) (nf.VNF, error) {
 	inOwnProject(ctx, &v.Project)
+	if err := vs.guard.own(ctx, &v.Request); err != nil {
+		return nf.VNF{}, err
+	}
 	if v.Project != "" {
 		if faults := nf.CheckID("project", v.Project); faults != nil {
 			return nf.VNF{}, nf.E(nf.Invalid, "create", "VNF "+v.Name, faults)

@@ -46,6 +46,8 @@ type VNF struct {
 	LastOperation string    `json:"last_operation,omitempty"`
 	Created       time.Time `json:"created"`
 	Updated       time.Time `json:"updated"`
+
+	Request RequestKey `json:"request,omitzero"` // the client's key for the creation
 }
 
 // Scope returns the scope that permissions on the VNF are required in. It has a region

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -14,17 +15,21 @@ import (
 
 // Create stores a new VNF, which is not instantiated. The VNF's descriptor id selects its
 // package. It returns nf.Unsupported if there is no onboarded and enabled package of the
-// project with it.
+// project with it. Repeating a request (v.Request) returns the VNF that it created, as it is
+// now, or nf.Conflict if the request differs.
 func (m *Manager) Create(ctx context.Context, v nf.VNF) (nf.VNF, error) {
 	if err := checkTexts("create", "VNF "+v.Name, v); err != nil {
 		return nf.VNF{}, err
 	}
 	now := m.now()
 	v = nf.VNF{
-		ID: newID(now), Project: nf.ProjectOf(v.Project), Name: v.Name, Description: v.Description, VNFD: v.VNFD, Metadata: v.Metadata,
+		ID: vnfID(v.Request, now), Request: v.Request, Project: nf.ProjectOf(v.Project), Name: v.Name, Description: v.Description, VNFD: v.VNFD, Metadata: v.Metadata,
 		Created: now, Updated: now,
 	}
 	for attempt := 0; ; attempt++ {
+		if made, repeated, err := m.repeated(ctx, v); repeated || err != nil {
+			return made, err
+		}
 		ops, err := m.creation(ctx, &v)
 		if err == nil {
 			_, err = store.Write(ctx, m.cfg.KV, ops)
@@ -33,13 +38,35 @@ func (m *Manager) Create(ctx context.Context, v nf.VNF) (nf.VNF, error) {
 			m.noticed.Send()
 			return v, nil
 		}
-		if nf.KindOf(err) != nf.Conflict {
+		if kind := nf.KindOf(err); kind != nf.Conflict && (kind != nf.Exists || v.Request.Key == "") {
 			return nf.VNF{}, err
 		}
-		if err := store.Pause(ctx, attempt); err != nil { // the package has changed
+		if err := store.Pause(ctx, attempt); err != nil { // the package has changed, or the same request was faster
 			return nf.VNF{}, err
 		}
 	}
+}
+
+// vnfID returns the id of a new VNF. It is the same for each repetition of a request with a
+// key.
+func vnfID(k nf.RequestKey, now time.Time) string {
+	if k.Key == "" {
+		return newID(now)
+	}
+	return nf.UUIDOf("k8splugin.io/vnf/" + k.Client + "\x00" + k.Key)
+}
+
+// repeated returns the VNF that an earlier request with the key of v has created.
+func (m *Manager) repeated(ctx context.Context, v nf.VNF) (made nf.VNF, found bool, err error) {
+	if v.Request.Key == "" {
+		return made, false, nil
+	}
+	made, err = m.vnfs.Get(ctx, v.ID)
+	if err != nil {
+		return nf.VNF{}, false, nf.IgnoreNotFound(err)
+	}
+	_, err = v.Request.Repeats(made.Request, "create", "VNF "+v.ID)
+	return made, true, err
 }
 
 // creation returns the ops that store a VNF: its hold on the package, the notice, and the

@@ -34,8 +34,14 @@ func (is instances) create(w http.ResponseWriter, r *http.Request) error {
 	if err := invalid(checkStored("metadata", in.Metadata)); err != nil {
 		return err
 	}
+	project := r.URL.Query().Get("project")
+	key, err := northbound.RequestKey(r, []any{in, project})
+	if err != nil {
+		return err
+	}
 	made, err := is.vnfs.Create(r.Context(), nf.VNF{
-		VNFD: nf.VNFD{ID: in.VNFD}, Name: in.Name, Description: in.Description, Metadata: in.Metadata, Project: r.URL.Query().Get("project"),
+		Request: key,
+		VNFD:    nf.VNFD{ID: in.VNFD}, Name: in.Name, Description: in.Description, Metadata: in.Metadata, Project: project,
 	})
 	if err != nil {
 		return err

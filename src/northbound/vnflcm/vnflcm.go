@@ -16,8 +16,9 @@ import (
 // VNFs manages VNFs. All methods return nf.NotFound for an unknown id.
 type VNFs interface {
 	// Create stores a VNF that is not instantiated, under a new id. Of v, the id of the
-	// VNFD, Name, Description, Metadata and Project are set. It returns nf.Unsupported
-	// unless an enabled package has the VNFD.
+	// VNFD, Name, Description, Metadata, Project and Request are set. It returns nf.Unsupported
+	// unless an enabled package has the VNFD, and nf.Conflict if another request was made
+	// under the key.
 	Create(ctx context.Context, v nf.VNF) (nf.VNF, error)
 	// VNF returns a VNF.
 	VNF(ctx context.Context, id string) (nf.VNF, error)

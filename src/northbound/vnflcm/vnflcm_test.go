@@ -269,6 +269,14 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Errorf("another request has the digest %s", other.Digest)
 	}
 	w.want(http.StatusBadRequest, "POST", at, `{"type": "SCALE_OUT", "aspectId": "a"}`, "Idempotency-Key", " ")
+	created := func(path string) nf.RequestKey {
+		w.want(http.StatusCreated, "POST", path, `{"vnfdId": "`+knownVNFD+`"}`, "Idempotency-Key", "k")
+		return w.last.(nf.VNF).Request
+	}
+	one, other := created("/vnf_instances"), created("/vnf_instances?project=red")
+	if one.Key != "k" || one.Digest == "" || one.Digest == other.Digest {
+		t.Errorf("the keys of creations in two projects are %+v and %+v", one, other)
+	}
 }
 
 // TestForms checks the forms in which clients send bodies.

@@ -29,10 +29,14 @@ type world struct {
 	root    string // of the version
 }
 
-func newWorld(t testing.TB, root string) *world {
+func newWorld(t testing.TB, root string, edit ...func(*vnflcm.Config)) *world {
 	t.Helper()
 	w := &world{standIn: newStandIn(), t: t, client: northboundtest.Client(t, k8splugin.Swagger), root: root}
-	api, err := vnflcm.New(vnflcm.Config{VNFs: w, Changes: w, Modifications: w, Occurrences: w, Recovery: w, ConnectionPoints: points})
+	cfg := vnflcm.Config{VNFs: w, Changes: w, Modifications: w, Occurrences: w, Recovery: w, ConnectionPoints: points}
+	for _, e := range edit {
+		e(&cfg)
+	}
+	api, err := vnflcm.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,44 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/vnflcm"
+)
+
+// TestConnections instantiates VNFs in VIMs that requests describe.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	w := newWorld(t, "/vnflcm/v2", func(c *vnflcm.Config) {
+		c.Connections = func(_ context.Context, project string, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.VIMConnectionRequest, error) {
+			given := wanted["vim1"]
+			token, _ := given.Access["bearer_token"].(string)
+			asked = append(asked, project+" "+token)
+			if token == "s3cret-wrong" {
+				return nil, nf.E(nf.Unreachable, "register", "the connection vim1", errors.New("its credential is refused"))
+			}
+			given.VIM = "made"
+			return map[string]nf.VIMConnectionRequest{"vim1": given}, nil
+		}
+	})
+	body := func(token string) string {
+		return `{"flavourId": "simple", "vimConnectionInfo": {"vim1": {"vimType": "ETSINFV.KUBERNETES.V_1", "accessInfo": {"bearer_token": "` + token + `"}}}}`
+	}
+	at := w.created()
+	w.set(at, func(v *nf.VNF) { v.Project = "red" })
+	w.want(http.StatusBadGateway, "POST", at+"/instantiate", body("s3cret-wrong"))
+	w.want(http.StatusNotFound, "POST", "/vnf_instances/none/instantiate", body("s3cret-a"))
+	w.accepted("POST", at+"/instantiate", body("s3cret-a"))
+	if vim := w.last.(nf.InstantiateVNFRequest).VIMs["vim1"].VIM; vim != "made" {
+		t.Errorf("the VNF is instantiated in %q", vim)
+	}
+	w.accepted("POST", w.created()+"/instantiate", `{"flavourId": "simple"}`)
+	if len(asked) != 2 || asked[0] != "red s3cret-wrong" || asked[1] != "red s3cret-a" {
+		t.Errorf("the connections of %q are registered", asked)
+	}
+}
