@@ -118,7 +118,7 @@ func report(ctx context.Context, c *client, p *unstructured.Unstructured) nf.Hea
 
 // podState returns the health of a pod that is not ready, with a message.
 func podState(p *unstructured.Unstructured) nf.Health {
-	out := nf.Health{Ref: nf.RefOf(p), Status: nf.InProgress, UID: string(p.GetUID())}
+	out := nf.Health{Ref: nf.RefOf(p), Status: nf.InProgress, UID: string(p.GetUID()), Generation: p.GetGeneration()}
 	phase := cmp.Or(text(p.Object, "status", "phase"), "Pending")
 	if phase == "Failed" {
 		out.Status = nf.StatusFailed

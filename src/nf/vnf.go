@@ -90,7 +90,9 @@ type InstantiatedVNF struct {
 type VNFC struct {
 	VDU          string         `json:"vdu"` // id of the VDU in the VNFD
 	Resource     string         `json:"resource"`
-	Workload     string         `json:"workload"` // kind of the object that the pod belongs to: Deployment; Pod if it has no owner
+	UID          string         `json:"uid,omitempty"`        // of the pod; a later pod may have its name
+	Generation   int64          `json:"generation,omitempty"` // of its spec
+	Workload     string         `json:"workload"`             // kind of the object that the pod belongs to: Deployment; Pod if it has no owner
 	Metadata     map[string]any `json:"metadata,omitempty"`
 	Configurable map[string]any `json:"configurable,omitempty"`
 }

@@ -101,7 +101,7 @@ func workloadOf(p nf.Pod) (name, kind string) {
 func componentOf(p nf.Pod, matched names) (c nf.VNFC, found bool) {
 	workload, kind := workloadOf(p)
 	vdu, found := matched[workload]
-	return nf.VNFC{VDU: vdu, Resource: p.Name, Workload: kind}, found
+	return nf.VNFC{VDU: vdu, Resource: p.Name, UID: p.UID, Generation: p.Generation, Workload: kind}, found
 }
 
 // observe finds the components of the VNF, and records those that have changed.
@@ -152,12 +152,16 @@ func indexOf(all []nf.VNFC, c nf.VNFC) int {
 	return slices.IndexFunc(all, func(o nf.VNFC) bool { return o.ID() == c.ID() })
 }
 
-// affected returns the components that were added, and those that were removed.
+// affected returns the components that were added, those whose pods were changed or replaced
+// under their names, and those that were removed.
 func affected(before, now []nf.VNFC) []nf.AffectedVNFC {
 	var out []nf.AffectedVNFC
 	for _, c := range now {
-		if indexOf(before, c) < 0 {
+		switch at := indexOf(before, c); {
+		case at < 0:
 			out = append(out, nf.AffectedVNFC{VNFC: c, Change: nf.VNFCAdded})
+		case before[at].UID != "" && (before[at].UID != c.UID || before[at].Generation != c.Generation):
+			out = append(out, nf.AffectedVNFC{VNFC: c, Change: nf.VNFCModified})
 		}
 	}
 	for _, c := range before {

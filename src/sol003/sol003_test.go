@@ -30,7 +30,7 @@ func TestLife(t *testing.T) {
 		v := get(t, m, id)
 		want := &nf.InstantiatedVNF{
 			Flavor: "simple", Region: "edge", Namespace: "apps", Scale: map[string]int{"front": 0}, MaxScale: map[string]int{"front": 2},
-			VNFCs: []nf.VNFC{{VDU: "VDU1", Resource: "web-01", Workload: "Deployment"}}, Files: []string{"Files/kubernetes/web.yaml"}, Params: instantiate.Extra,
+			VNFCs: []nf.VNFC{{VDU: "VDU1", Resource: "web-01", UID: "web-01", Workload: "Deployment"}}, Files: []string{"Files/kubernetes/web.yaml"}, Params: instantiate.Extra,
 		}
 		if diff := cmp.Diff(want, v.Instantiated); diff != "" || v.Occurrence != "" || v.VIMs["default"].Region != "edge" {
 			t.Errorf("the VNF (-want +got):\n%s%+v", diff, v)
