@@ -149,11 +149,14 @@ func (m *Manager) Connect(ctx context.Context, id string, req nf.ConnectVNFReque
 const (
 	upgradeParameter = "upgrade_type"
 	vdusParameter    = "vdu_params"
+	confirmParameter = "confirm"
 	rollingUpdate    = "RollingUpdate"
 )
 
 // ChangePackage accepts the change to another package: the engine applies the whole
-// difference, and deletes the objects that the new package does not have. It returns
+// difference, and deletes the objects that the new package does not have. If the engine
+// requires a confirmation for that, the occurrence is rolled back, and its error has the
+// value of the parameter confirm. It returns
 // nf.Unsupported if there is no onboarded and enabled package of the project with the
 // descriptor; nf.Invalid for a type of upgrade other than RollingUpdate, files that are not
 // artifacts of the package, and a package without the VNF's flavor; and nf.Conflict if the
@@ -165,6 +168,10 @@ func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNF
 		}
 		if kind, err := textOf(nf.VNFChangePackage, v, req.Extra, upgradeParameter); err != nil || kind != "" && kind != rollingUpdate {
 			return record{}, invalid(nf.VNFChangePackage, v, "additionalParams."+upgradeParameter, "must be %s", rollingUpdate)
+		}
+		confirm, err := textOf(nf.VNFChangePackage, v, req.Extra, confirmParameter)
+		if err != nil {
+			return record{}, err
 		}
 		p, err := m.resolve.packageOf(ctx, v.Project, req.VNFD)
 		if err != nil {
@@ -187,7 +194,7 @@ func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNF
 			return record{}, err
 		}
 		inputs := inputsOf(in.Params, in.Flavor, orDefault(in.Level, flavor.DefaultLevel))
-		return record{Task: task{After: after, Inputs: inputs}}, checkTexts(string(nf.VNFChangePackage), "VNF "+v.ID, after)
+		return record{Task: task{After: after, Inputs: inputs, Confirm: confirm}}, checkTexts(string(nf.VNFChangePackage), "VNF "+v.ID, after)
 	})
 }
 
@@ -226,6 +233,7 @@ func paramsAfter(params, extra map[string]any) map[string]any {
 	}
 	maps.Copy(out, extra)
 	delete(out, upgradeParameter)
+	delete(out, confirmParameter)
 	delete(out, vdusParameter)
 	return out
 }

@@ -3,6 +3,7 @@ package sol003
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -17,7 +18,7 @@ func (r *run) key() nf.RequestKey { return nf.RequestKey{Client: "sol003", Key: 
 // the cloud regions that the request has named.
 func (r *run) options() nf.Options {
 	return nf.Options{
-		OnFailure: nf.Keep, Key: r.key(), Trace: r.record().Task.Trace,
+		OnFailure: nf.Keep, Key: r.key(), Trace: r.record().Task.Trace, Confirm: r.record().Task.Confirm,
 		MayAttach: func(_ context.Context, n nf.Network, _ bool) error { return r.own("network", n.Name, n.Project) },
 		MayUse:    func(_ context.Context, v nf.Volume) error { return r.own("volume", v.Name, v.Project) },
 		MayRegister: func(_ context.Context, region string) error {
@@ -76,7 +77,25 @@ func (r *run) undo(ctx context.Context, in nf.Instance) (nf.Operation, error) {
 	case last.State == nf.Succeeded:
 		return nf.Operation{}, nil // it was undone already
 	}
-	return r.engine().Repairs.Undo(ctx, in.LastOperation, r.options())
+	opts := r.options()
+	op, err := r.engine().Repairs.Undo(ctx, in.LastOperation, opts)
+	if opts.Confirm = nf.ConfirmOf(err); opts.Confirm == "" {
+		return op, err
+	}
+	// The request to roll back confirms that the objects of the occurrence are deleted.
+	return r.engine().Repairs.Undo(ctx, in.LastOperation, opts)
+}
+
+// unconfirmed adds to an error of the engine how its deletions are confirmed.
+func unconfirmed(err error) error {
+	confirm := nf.ConfirmOf(err)
+	if confirm == "" {
+		return err
+	}
+	return &nf.Error{
+		Kind: nf.Conflict, Op: "confirm", Subject: "the deletion of objects", Reason: nf.ReasonConfirm,
+		Err: fmt.Errorf("%w; if that is wanted, repeat the request with additionalParams.%s %q", err, confirmParameter, confirm),
+	}
 }
 
 // forward begins the engine's operation that carries out the occurrence.
@@ -107,13 +126,14 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 		}
 		return changes.Act(ctx, id, nf.ActRequest{Verb: nf.Heal, Pods: pods, Options: r.options()})
 	default:
-		return changes.Upgrade(ctx, id, nf.UpgradeRequest{Options: r.options(), Edit: func(s *nf.Spec) error {
+		op, err := changes.Upgrade(ctx, id, nf.UpgradeRequest{Options: r.options(), Edit: func(s *nf.Spec) error {
 			s.Package, s.Networks = after.Package, attached(s.Networks, rec.Task.Attach)
 			if rec.Operation == nf.OccurrenceCurrentPackage {
 				s.Inputs.Parameters = maps.Clone(rec.Task.Inputs)
 			}
 			return nil
 		}})
+		return op, unconfirmed(err)
 	}
 }
 
