@@ -16,6 +16,7 @@ const (
 	AttributeProject      = "project"
 	AttributeSubject      = "subject" // of an operation: the kind of its subject, and the subject
 	AttributeLabel        = "label"   // "name=value"
+	AttributeVNFD         = "vnfd"
 	AttributeDriver       = "driver"
 	AttributeIdentity     = "identity"
 	AttributeIdentityKind = "identity_kind"
@@ -61,7 +62,9 @@ func (p Package) Summary() Summary {
 
 // Summary returns the summary of the VNF.
 func (v VNF) Summary() Summary {
-	return Summary{Scope: v.Scope(), Attributes: []Attribute{{AttributeProject, ProjectOf(v.Project)}, {AttributePackage, v.Package}}}
+	return Summary{Scope: v.Scope(), Attributes: []Attribute{
+		{AttributeProject, ProjectOf(v.Project)}, {AttributePackage, v.Package}, {AttributeVNFD, v.VNFD.ID}, {AttributeInstance, v.Name}, {AttributeState, v.State()},
+	}}
 }
 
 // Summary returns the summary of the occurrence.

@@ -60,6 +60,14 @@ func (v VNF) Scope() Scope {
 	return s
 }
 
+// State returns the instantiationState of the VNF.
+func (v VNF) State() string {
+	if v.Instantiated == nil {
+		return "NOT_INSTANTIATED"
+	}
+	return "INSTANTIATED"
+}
+
 // VIMConnection is how a VNF reaches a VIM. A VIM is a cloud region: what a request says
 // of its access is in the region alone, never here.
 type VIMConnection struct {

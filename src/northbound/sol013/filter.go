@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // Filter is an attribute-based filter: conditions that must all be met.
@@ -119,6 +121,17 @@ func tokens(text string) (parts []string, rest string, ok bool) {
 		}
 	}
 	return nil, "", false
+}
+
+// indexed returns the attributes of an index that every match has.
+func (f Filter) indexed(by map[string]func(value string) nf.Attribute) (out []nf.Attribute) {
+	for _, c := range f {
+		attribute := by[c.path[0]]
+		if attribute != nil && len(c.path) == 1 && (c.op == "eq" || c.op == "in") && len(c.values) == 1 {
+			out = append(out, attribute(c.values[0]))
+		}
+	}
+	return out
 }
 
 // Matches reports whether a document, whose numbers are json.Number, meets all conditions.

@@ -21,6 +21,9 @@ const marker = "nextpage_opaque_marker"
 type Listing[T any] struct {
 	Attributes Attributes
 	ID         func(T) string // by which the resources are sorted
+	// Indexed returns the attributes of the index that stand for the values of attributes,
+	// by their names. Nil: the filter is applied to all resources.
+	Indexed map[string]func(value string) nf.Attribute
 	// Show returns the document of a resource as the request is to see it, or nil if the
 	// resource is not one of the API. It returns nf.NotFound if the resource was removed
 	// since it was read.
@@ -40,7 +43,7 @@ func (l Listing[T]) Answer(w http.ResponseWriter, r *http.Request, from func(nf.
 		return err
 	}
 	out, last := []map[string]any{}, ""
-	for item, err := range from(nf.Cursor{After: query.Get(marker), Expect: pageSize + 1}) {
+	for item, err := range from(nf.Cursor{After: query.Get(marker), Expect: pageSize + 1, Where: where.indexed(l.Indexed)}) {
 		if err != nil {
 			return err
 		}

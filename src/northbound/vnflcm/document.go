@@ -16,10 +16,10 @@ func (e edition) instanceOf(v nf.VNF, base string) wire.VNF {
 	out := wire.VNF{
 		ID: v.ID, Name: v.Name, Description: v.Description,
 		VNFD: v.VNFD.ID, Provider: v.VNFD.Provider, Product: v.VNFD.Product, SoftwareVersion: v.VNFD.SoftwareVersion, Version: v.VNFD.Version,
-		Configurable: v.Configurable, VIMs: e.vimsOf(v.VIMs), State: wire.VNFNotInstantiated, Metadata: v.Metadata, Extensions: v.Extensions, Links: e.linksOf(v, base),
+		Configurable: v.Configurable, VIMs: e.vimsOf(v.VIMs), State: v.State(), Metadata: v.Metadata, Extensions: v.Extensions, Links: e.linksOf(v, base),
 	}
 	if in := v.Instantiated; in != nil {
-		out.State, out.Instantiated = wire.VNFInstantiated, infoOf(in)
+		out.Instantiated = infoOf(in)
 	}
 	return out
 }

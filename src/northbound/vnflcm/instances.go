@@ -58,9 +58,17 @@ func (is instances) list(w http.ResponseWriter, r *http.Request) error {
 			Mandatory: []string{"id", "vnfdId", "vnfProvider", "vnfProductName", "vnfSoftwareVersion", "vnfdVersion", "instantiationState", "_links"},
 			Excluded:  []string{"vnfConfigurableProperties", "vimConnectionInfo", "instantiatedVnfInfo", "metadata", "extensions"},
 		},
-		ID:   func(v nf.VNF) string { return v.ID },
+		ID: func(v nf.VNF) string { return v.ID },
+		Indexed: map[string]func(string) nf.Attribute{
+			"vnfInstanceName": of(nf.AttributeInstance), "vnfdId": of(nf.AttributeVNFD), "instantiationState": of(nf.AttributeState),
+		},
 		Show: func(_ *http.Request, v nf.VNF) (any, error) { return is.e.instanceOf(v, base), nil },
 	}.Answer(w, r, func(from nf.Cursor) iter.Seq2[nf.VNF, error] { return is.vnfs.VNFsFrom(r.Context(), from) })
+}
+
+// of returns the function that makes an attribute of a value.
+func of(name string) func(string) nf.Attribute {
+	return func(value string) nf.Attribute { return nf.Attribute{Name: name, Value: value} }
 }
 
 func (is instances) get(w http.ResponseWriter, r *http.Request) error {

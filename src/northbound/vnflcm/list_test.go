@@ -34,14 +34,17 @@ func TestListVNFs(t *testing.T) {
 		cases := map[string]struct {
 			reason, filter string
 			want           []string
+			indexed        int // conditions that the index has
 		}{
-			"None":  {"all", "", []string{"new", "used"}},
-			"State": {"a state", "(eq,instantiationState,INSTANTIATED)", []string{"used"}},
-			"Name":  {"one of several names", "(in,vnfInstanceName,fw,other)", []string{"new"}},
-			"Deep":  {"an attribute that the list leaves out", "(eq,metadata/site,east)", []string{"new"}},
-			"VNFC":  {"an item of a list in an attribute", "(eq,instantiatedVnfInfo/vnfcInfo/vduId,VDU1)", []string{"used"}},
-			"Level": {"a number", "(gte,instantiatedVnfInfo/scaleStatus/scaleLevel,1)", []string{"used"}},
-			"Key":   {"the keys of a map", "(eq,metadata/@key,site)", []string{"new"}},
+			"None":   {"all", "", []string{"new", "used"}, 0},
+			"State":  {"a state", "(eq,instantiationState,INSTANTIATED)", []string{"used"}, 1},
+			"Others": {"another state", "(neq,instantiationState,INSTANTIATED)", []string{"new"}, 0},
+			"Named":  {"a name, and a package", "(in,vnfInstanceName,fw);(eq,vnfdId," + knownVNFD + ")", []string{"new"}, 2},
+			"Name":   {"one of several names", "(in,vnfInstanceName,fw,other)", []string{"new"}, 0},
+			"Deep":   {"an attribute that the list leaves out", "(eq,metadata/site,east)", []string{"new"}, 0},
+			"VNFC":   {"an item of a list in an attribute", "(eq,instantiatedVnfInfo/vnfcInfo/vduId,VDU1)", []string{"used"}, 0},
+			"Level":  {"a number", "(gte,instantiatedVnfInfo/scaleStatus/scaleLevel,1)", []string{"used"}, 0},
+			"Key":    {"the keys of a map", "(eq,metadata/@key,site)", []string{"new"}, 0},
 		}
 		for name, tc := range cases {
 			found, _ := w.list("/vnf_instances?filter=" + url.QueryEscape(tc.filter))
@@ -51,6 +54,9 @@ func TestListVNFs(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
+			}
+			if len(w.from.Where) != tc.indexed {
+				t.Errorf("%s: %s: the index has the conditions %v", name, tc.reason, w.from.Where)
 			}
 		}
 		mandatory := []string{"_links", "id", "instantiationState", "vnfProductName", "vnfProvider", "vnfSoftwareVersion", "vnfdId", "vnfdVersion"}
@@ -97,6 +103,11 @@ func TestListOccurrences(t *testing.T) {
 	}
 	if !slices.Equal(sizes, []int{100, 100, 5}) || len(seen) != 205 {
 		t.Errorf("pages of %v with %d occurrences", sizes, len(seen))
+	}
+	for filter, want := range map[string]int{"(eq,vnfInstanceId,vnf);(eq,operationState,FAILED_TEMP)": 100, "(eq,vnfInstanceId,other)": 0, "(eq,operationState,COMPLETED)": 0} {
+		if found, _ := w.list("/vnf_lcm_op_occs?filter=" + url.QueryEscape(filter)); len(found) != want || len(w.from.Where) == 0 {
+			t.Errorf("%s: %d occurrences, want %d; the index has the conditions %v", filter, len(found), want, w.from.Where)
+		}
 	}
 	if found, _ := w.list("/vnf_lcm_op_occs"); found[0]["error"] != nil || found[0]["operationParams"] != nil {
 		t.Errorf("by default, a list has %v", found[0])

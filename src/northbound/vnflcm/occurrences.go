@@ -68,7 +68,13 @@ func (oc occurrences) list(w http.ResponseWriter, r *http.Request) error {
 			Mandatory: []string{"id", "operationState", "stateEnteredTime", "startTime", "vnfInstanceId", "operation", "isAutomaticInvocation", "isCancelPending", "_links"},
 			Excluded:  []string{"operationParams", "error", "resourceChanges", "changedInfo", "changedExtConnectivity"},
 		},
-		ID:   func(o nf.Occurrence) string { return o.ID },
+		ID: func(o nf.Occurrence) string { return o.ID },
+		Indexed: map[string]func(string) nf.Attribute{
+			"vnfInstanceId": func(id string) nf.Attribute {
+				return nf.Attribute{Name: nf.AttributeSubject, Value: nf.Subject{Kind: nf.VNFSubject, ID: id}.String()}
+			},
+			"operationState": of(nf.AttributeState),
+		},
 		Show: func(_ *http.Request, o nf.Occurrence) (any, error) { return oc.e.occurrenceOf(o, base), nil },
 	}.Answer(w, r, func(from nf.Cursor) iter.Seq2[nf.Occurrence, error] {
 		return oc.store.OccurrencesFrom(r.Context(), from)

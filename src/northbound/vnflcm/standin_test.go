@@ -23,7 +23,8 @@ type standIn struct {
 	occurrences map[string]nf.Occurrence
 	last        any // the last request
 	lastKey     nf.RequestKey
-	fails       error // of every change, if not nil
+	from        nf.Cursor // of the last list
+	fails       error     // of every change, if not nil
 }
 
 var (
@@ -75,14 +76,15 @@ func (s *standIn) find(id string) (nf.VNF, error) {
 }
 
 func (s *standIn) VNFsFrom(_ context.Context, from nf.Cursor) iter.Seq2[nf.VNF, error] {
+	s.from = from
 	return sorted(s.vnfs, from)
 }
 
-// sorted yields the values of a map by their keys.
-func sorted[T any](of map[string]T, from nf.Cursor) iter.Seq2[T, error] {
+// sorted yields the values of a map that a cursor selects by their keys, as an index does.
+func sorted[T interface{ Summary() nf.Summary }](of map[string]T, from nf.Cursor) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, id := range slices.Sorted(maps.Keys(of)) {
-			if id > from.After && !yield(of[id], nil) {
+			if id > from.After && from.Selects(of[id].Summary()) && !yield(of[id], nil) {
 				return
 			}
 		}
@@ -164,6 +166,7 @@ func (s *standIn) Occurrence(_ context.Context, id string) (nf.Occurrence, error
 }
 
 func (s *standIn) OccurrencesFrom(_ context.Context, from nf.Cursor) iter.Seq2[nf.Occurrence, error] {
+	s.from = from
 	return sorted(s.occurrences, from)
 }
 
