@@ -52,6 +52,18 @@ func BenchmarkPages(b *testing.B) {
 func benchmarkService(b *testing.B) *service {
 	b.Helper()
 	cfg := Config{Store: "etcd", Data: filepath.Join(b.TempDir(), "data"), LogLevel: "error", LogFormat: "text", Workers: 1, MaxPackage: 1 << 20, Retention: time.Hour}
+	before, begun := memoryInUse(), time.Now()
+	parts := serviceWith(b, cfg, func(kv store.KV) {
+		storeRecords(b, kv)
+		before, begun = memoryInUse(), time.Now()
+	})
+	b.Logf("the index of 3 × %d records was filled in %s, and has %d MiB", benchmarkRecords, time.Since(begun).Round(time.Millisecond), (memoryInUse()-before)>>20)
+	return parts
+}
+
+// serviceWith returns a service with the records that fill stores, and an index of them.
+func serviceWith(b *testing.B, cfg Config, fill func(store.KV)) *service {
+	b.Helper()
 	obs, err := cfg.observability(b.Context(), process{stderr: b.Output()})
 	if err != nil {
 		b.Fatal(err)
@@ -64,11 +76,9 @@ func benchmarkService(b *testing.B) *service {
 	if err != nil {
 		b.Fatal(err)
 	}
-	before := memoryInUse()
-	storeRecords(b, db.kv)
+	fill(db.kv)
 	ctx, stop := context.WithCancel(context.WithoutCancel(b.Context()))
 	ended := make(chan error, 1)
-	begun := time.Now()
 	go func() { ended <- parts.index.Run(ctx) }()
 	b.Cleanup(func() {
 		stop()
@@ -77,7 +87,6 @@ func benchmarkService(b *testing.B) *service {
 		}
 	})
 	untilIndexed(b, parts)
-	b.Logf("the index of 3 × %d records was filled in %s, and has %d MiB", benchmarkRecords, time.Since(begun).Round(time.Millisecond), (memoryInUse()-before)>>20)
 	return parts
 }
 
