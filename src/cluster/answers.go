@@ -32,6 +32,7 @@ type answers struct {
 
 	mu         sync.Mutex
 	accepted   *simplelru.LRU[digest, time.Time] // objects that a dry run accepted
+	applied    *simplelru.LRU[string, applied]   // objects that were applied, by Ref.Key
 	namespaces *simplelru.LRU[string, sighting]
 	index      unique.Handle[string] // the OpenAPI index, which equal regions share; zero: not read
 	indexed    time.Time             // when it was read
@@ -41,8 +42,9 @@ type digest [sha256.Size]byte
 
 func newAnswers(clock func() time.Time) *answers {
 	accepted, _ := simplelru.NewLRU[digest, time.Time](mostAccepted, nil) // fails only for a size below 1
+	applied, _ := simplelru.NewLRU[string, applied](mostApplied, nil)
 	namespaces, _ := simplelru.NewLRU[string, sighting](mostNamespaces, nil)
-	return &answers{clock: clock, accepted: accepted, namespaces: namespaces}
+	return &answers{clock: clock, accepted: accepted, applied: applied, namespaces: namespaces}
 }
 
 // accept remembers that a dry run accepted an object.

@@ -21,7 +21,8 @@ import (
 // manager, at most PoolConfig.Parallel at a time. Unknown fields are rejected.
 // It returns a change for each object that it reached, in the given order, with
 // the API server's warnings as its message. A number of replicas that an autoscaler
-// sets stays as it is. Apply is idempotent.
+// sets stays as it is. An object that this process has applied before, and that nobody
+// has changed since, is only read. Apply is idempotent.
 //
 // It returns the first error: nf.Conflict if an object or a field belongs to
 // another owner; nf.Conflict with reason "immutable" if only an immutable field
@@ -152,6 +153,13 @@ func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Chang
 			return nf.Change{}, err
 		}
 	}
+	is, err := a.digest()
+	if err != nil {
+		return nf.Change{}, err
+	}
+	if change, ok := a.unchanged(had, is); ok {
+		return change, nil
+	}
 	got, now, err := a.patch(ctx, false)
 	if isFieldConflict(err) {
 		if err = a.mine(ctx, had, err); err == nil {
@@ -165,7 +173,11 @@ func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Chang
 	if err != nil {
 		return nf.Change{}, a.fail(ctx, err)
 	}
-	return a.change(ctx, had, got, now)
+	change, err := a.change(ctx, had, got, now)
+	if err == nil {
+		a.client.answers.remember(a.owner, a.target.ref.Key(), is, now, change.Message)
+	}
+	return change, err
 }
 
 // change builds the change from the API server's response. now is the object's
