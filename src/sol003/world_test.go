@@ -184,6 +184,7 @@ func ended(t *testing.T, m *sol003.Manager, id string) nf.Occurrence {
 		o, err := m.Occurrence(t.Context(), id)
 		must(t, err)
 		if !o.State.Running() {
+			synctest.Wait() // the VNF is written after its occurrence
 			return o
 		}
 		<-time.After(time.Second)
