@@ -166,7 +166,7 @@ func (e *Engine) Plan(ctx context.Context, id string) (render.Plan, error) {
 
 // Pods returns the present pods of an instance, as read from the region.
 func (e *Engine) Pods(ctx context.Context, id string) ([]nf.Pod, error) {
-	in, cluster, refs, err := e.judged(ctx, id)
+	in, cluster, refs, err := e.records.judged(ctx, e.open, id)
 	if err != nil || len(refs) == 0 {
 		return nil, err
 	}
@@ -179,8 +179,8 @@ func (e *Engine) Pods(ctx context.Context, id string) ([]nf.Pod, error) {
 }
 
 // judged returns an instance, its cluster, and the objects whose health is its own.
-func (e *Engine) judged(ctx context.Context, id string) (in nf.Instance, c Cluster, refs []nf.Ref, err error) {
-	if in, err = e.records.instances.Get(ctx, id); err != nil {
+func (s *records) judged(ctx context.Context, open OpenCluster, id string) (in nf.Instance, c Cluster, refs []nf.Ref, err error) {
+	if in, err = s.instances.Get(ctx, id); err != nil {
 		return in, nil, nil, err
 	}
 	for _, it := range nf.Judged(in.Inventory) {
@@ -189,14 +189,14 @@ func (e *Engine) judged(ctx context.Context, id string) (in nf.Instance, c Clust
 	if len(refs) == 0 {
 		return in, nil, nil, nil
 	}
-	c, err = e.open(ctx, in.Region, nf.ProjectOf(in.Project))
+	c, err = open(ctx, in.Region, nf.ProjectOf(in.Project))
 	return in, c, refs, err
 }
 
 // Health returns the present status of every object in an instance's inventory,
 // except hook objects and volumes, as read from the region.
 func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
-	in, cluster, refs, err := e.judged(ctx, id)
+	in, cluster, refs, err := e.records.judged(ctx, e.open, id)
 	if err != nil || len(refs) == 0 {
 		return nil, err
 	}

@@ -174,7 +174,7 @@ func (w *Workers) abandon(ctx context.Context, j Job, key nf.RequestKey) error {
 // Cancel stops an operation wherever it runs. The cancellation is recorded in the
 // operation first.
 func (w *Workers) Cancel(ctx context.Context, operation string) error {
-	w.interrupt(operation)
+	w.stop(operation, (*stops).now)
 	// It may run on another replica, which only reads the list of work.
 	_, err := w.claims.Update(ctx, operation, func(c *claim) error { c.Cancel = true; return nil })
 	return nf.IgnoreNotFound(err)
@@ -183,7 +183,7 @@ func (w *Workers) Cancel(ctx context.Context, operation string) error {
 // Stop stops an operation before its next step, wherever it runs. The cancellation is
 // recorded in the operation first.
 func (w *Workers) Stop(ctx context.Context, operation string) error {
-	w.halt(operation)
+	w.stop(operation, (*stops).later)
 	_, err := w.claims.Update(ctx, operation, func(c *claim) error { c.Stop = true; return nil })
 	return nf.IgnoreNotFound(err)
 }
@@ -235,10 +235,10 @@ func (w *Workers) scan(ctx context.Context, t *membership) error {
 	w.setLiving(alive)
 	for _, c := range list {
 		if c.Cancel {
-			w.interrupt(c.Operation)
+			w.stop(c.Operation, (*stops).now)
 		}
 		if c.Stop {
-			w.halt(c.Operation)
+			w.stop(c.Operation, (*stops).later)
 		}
 		p := w.kinds[c.Subject.Kind]
 		if p == nil || t.closing.Load() { // a newer version of the service knows the kind
@@ -281,20 +281,11 @@ func (w *Workers) untrack(id string) {
 	delete(w.tracked, id)
 }
 
-// interrupt stops an operation that runs here, because it was cancelled.
-func (w *Workers) interrupt(id string) {
+// stop stops an operation that runs here, because it was cancelled.
+func (w *Workers) stop(id string, how func(*stops)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s := w.tracked[id]; s != nil {
-		s.cancel(ErrCancelled)
-	}
-}
-
-// halt stops an operation that runs here before its next step.
-func (w *Workers) halt(id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if s := w.tracked[id]; s != nil {
-		s.halt()
+		how(s)
 	}
 }

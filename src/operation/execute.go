@@ -18,6 +18,9 @@ type stops struct {
 	halt   context.CancelFunc      // before its next step
 }
 
+func (s *stops) now()   { s.cancel(ErrCancelled) }
+func (s *stops) later() { s.halt() }
+
 // execute runs an operation until it ends or the context ends. The context ends
 // with the service or with this replica's lease.
 func (w *Workers) execute(ctx context.Context, p *pool, j Job) {

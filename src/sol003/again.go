@@ -179,7 +179,11 @@ func (m *Manager) Cancel(ctx context.Context, id string, forceful bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.ledger.Cancel(ctx, v.Operation); err != nil && !(pending && forceful && nf.KindOf(err) == nf.Conflict) {
+	_, err = m.ledger.Cancel(ctx, v.Operation)
+	if pending && forceful && nf.KindOf(err) == nf.Conflict { // it is being stopped
+		err = nil
+	}
+	if err != nil {
 		return err
 	}
 	if op := r.engineOperation(); pending && forceful && op != "" {

@@ -27,7 +27,7 @@ func (m *Manager) Create(ctx context.Context, v nf.VNF) (nf.VNF, error) {
 		Created: now, Updated: now,
 	}
 	for attempt := 0; ; attempt++ {
-		if made, repeated, err := m.repeated(ctx, v); repeated || err != nil {
+		if made, repeated, err := repeated(ctx, m.vnfs, v); repeated || err != nil {
 			return made, err
 		}
 		ops, err := m.creation(ctx, &v)
@@ -57,11 +57,11 @@ func vnfID(k nf.RequestKey, now time.Time) string {
 }
 
 // repeated returns the VNF that an earlier request with the key of v has created.
-func (m *Manager) repeated(ctx context.Context, v nf.VNF) (made nf.VNF, found bool, err error) {
+func repeated(ctx context.Context, vnfs store.Table[nf.VNF], v nf.VNF) (made nf.VNF, found bool, err error) {
 	if v.Request.Key == "" {
 		return made, false, nil
 	}
-	made, err = m.vnfs.Get(ctx, v.ID)
+	made, err = vnfs.Get(ctx, v.ID)
 	if err != nil {
 		return nf.VNF{}, false, nf.IgnoreNotFound(err)
 	}

@@ -116,8 +116,8 @@ func (w *sweep) findRegions(ctx context.Context, found operation.StaleRecords) e
 		}
 		found["cloud region "+r.ID] = func(ctx context.Context) error {
 			err := w.m.cfg.Regions.RemoveRegion(ctx, r.ID)
-			if nf.KindOf(err) == nf.Conflict && err != nil {
-				return nil
+			if nf.KindOf(err) == nf.Conflict { // something else uses it
+				err = nil
 			}
 			return nf.IgnoreNotFound(err)
 		}

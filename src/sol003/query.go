@@ -8,6 +8,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Operations returns the attempts at occurrences.
@@ -41,7 +42,7 @@ func (m *Manager) Occurrence(ctx context.Context, id string) (nf.Occurrence, err
 // OccurrencesFrom yields the occurrences after the cursor, ordered by id, which is the
 // order of their start. It uses an index as VNFsFrom does.
 func (m *Manager) OccurrencesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Occurrence, error] {
-	records := m.recordsFrom(ctx, from)
+	records := recordsFrom(ctx, m.occurrences, from)
 	return func(yield func(nf.Occurrence, error) bool) {
 		last := ""
 		for r, err := range records {
@@ -59,16 +60,16 @@ func (m *Manager) OccurrencesFrom(ctx context.Context, from nf.Cursor) iter.Seq2
 }
 
 // recordsFrom yields the records of OccurrencesFrom. One may come twice.
-func (m *Manager) recordsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[record, error] {
-	found, indexed := m.occurrences.Find(ctx, from)
+func recordsFrom(ctx context.Context, occurrences store.Table[record], from nf.Cursor) iter.Seq2[record, error] {
+	found, indexed := occurrences.Find(ctx, from)
 	if failed, again := repaired(from); indexed && again {
 		var more iter.Seq2[record, error]
-		if more, indexed = m.occurrences.Find(ctx, failed); indexed {
+		if more, indexed = occurrences.Find(ctx, failed); indexed {
 			found = nf.Merged(func(r record) string { return r.ID }, found, more)
 		}
 	}
 	if !indexed {
-		return m.occurrences.After(ctx, "", from)
+		return occurrences.After(ctx, "", from)
 	}
 	return found
 }

@@ -200,21 +200,13 @@ func (r *run) mine(ctx context.Context) (id string, found bool, err error) {
 	return op.ID, op.Request.Same(key), nil
 }
 
-// end cancels the engine's operation: before its next step if the occurrence is being
-// cancelled gracefully.
-func (r *run) end(ctx context.Context, id string) error {
-	now, err := r.m.occurrences.Get(ctx, r.record().ID) // the request for it has changed only the stored one
-	if err != nil {
-		return operation.RecordError(err)
+// ending returns what cancels the engine's operation: before its next step if the occurrence
+// is being cancelled gracefully.
+func ending(by Repairs, o record) func(ctx context.Context, operation string) (nf.Operation, error) {
+	if o.Cancel && !o.Forceful {
+		return by.Stop
 	}
-	cancel := r.engine().Repairs.Cancel
-	if now.Cancel && !now.Forceful {
-		cancel = r.engine().Repairs.Stop
-	}
-	if _, err := cancel(ctx, id); err != nil && nf.KindOf(err) != nf.Conflict {
-		return err
-	}
-	return nil
+	return by.Cancel
 }
 
 // stop cancels the engine's operation of an attempt that has failed or was cancelled, and
@@ -237,7 +229,11 @@ func (r *run) stop(ctx context.Context) error {
 		if err := r.attempt.Held(ctx); err != nil {
 			return err
 		}
-		if err := r.end(ctx, id); err != nil {
+		now, err := r.m.occurrences.Get(ctx, r.record().ID) // the request to cancel it has changed only the stored one
+		if err != nil {
+			return operation.RecordError(err)
+		}
+		if _, err := ending(r.engine().Repairs, now)(ctx, id); err != nil && nf.KindOf(err) != nf.Conflict {
 			return err
 		}
 		if op, err = r.await(ctx, id); err != nil {
