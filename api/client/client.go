@@ -65,6 +65,7 @@ const (
 	CloudRegionOriginOnap    CloudRegionOrigin = "onap"
 	CloudRegionOriginSite    CloudRegionOrigin = "site"
 	CloudRegionOriginTacker  CloudRegionOrigin = "tacker"
+	CloudRegionOriginVnf     CloudRegionOrigin = "vnf"
 )
 
 // Defines values for ComputeProfileSpread.
@@ -738,7 +739,7 @@ type CloudRegion struct {
 	// MoreVnfInstances Whether more instances use the region than are listed.
 	MoreVnfInstances *bool `json:"more_vnf_instances,omitempty"`
 
-	// Origin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, the import from A&AI, or Tacker's API.
+	// Origin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, the import from A&AI, Tacker's API, or a request for a VNF of SOL003.
 	Origin CloudRegionOrigin `json:"origin"`
 
 	// Parent The cluster of Cluster API that the region is.
@@ -766,7 +767,7 @@ type CloudRegion struct {
 	VnfInstances *[]ID `json:"vnf_instances,omitempty"`
 }
 
-// CloudRegionOrigin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, the import from A&AI, or Tacker's API.
+// CloudRegionOrigin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, the import from an ONAP plugin, the import from A&AI, Tacker's API, or a request for a VNF of SOL003.
 type CloudRegionOrigin string
 
 // CloudRegionCreate defines model for CloudRegionCreate.
