@@ -121,6 +121,8 @@ var floors = map[string]floor{
 	"northbound/vnffm":           {[]string{"nf", "northbound", "northbound/sol013", "wire"}, "ETSI's nouns are ETSI's API's alone, and how faults are found is declared"},
 	"northbound/vnfsubscription": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and how subscribers are notified is declared"},
 
+	"simulator/metricsserver": {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
+
 	"csar/csartest":                 {nil, "one set of CSARs, for all tests"},
 	"access/accesstest":             {[]string{"nf"}, "permissions are tested once, for every API"},
 	"operation/operationtest":       {[]string{"nf", "store", "operation"}, "one table of deaths, for the operations of every kind"},
