@@ -121,7 +121,8 @@ var floors = map[string]floor{
 	"northbound/vnffm":           {[]string{"nf", "northbound", "northbound/sol013", "wire"}, "ETSI's nouns are ETSI's API's alone, and how faults are found is declared"},
 	"northbound/vnfsubscription": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and how subscribers are notified is declared"},
 
-	"simulator/metricsserver": {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
+	"northbound/sol013/sol013test": {[]string{"northbound", "northbound/northboundtest", "northbound/sol013"}, "one server and one client for the tests of ETSI's APIs"},
+	"simulator/metricsserver":      {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"csar/csartest":                 {nil, "one set of CSARs, for all tests"},
 	"access/accesstest":             {[]string{"nf"}, "permissions are tested once, for every API"},
@@ -231,7 +232,7 @@ var outside = map[string]struct {
 }
 
 var (
-	testKits = []string{"operation/operationtest", "store/storetest", "render/rendertest", "render/helm/helmtest", "cluster/clustertest", "northbound/northboundtest"}
+	testKits = []string{"operation/operationtest", "store/storetest", "render/rendertest", "render/helm/helmtest", "cluster/clustertest", "northbound/northboundtest", "northbound/sol013/sol013test"}
 
 	// bare packages import nothing from outside but the standard library.
 	bare = []string{"nf", "cmd/sandbox"}

@@ -1,6 +1,7 @@
 // Package sol013 has what the APIs of ETSI have in common, as ETSI GS NFV-SOL 013
-// describes it: attribute-based filters, selectors of attributes, pages, and the
-// negotiation of versions and of the form of responses.
+// describes it: attribute-based filters, selectors of attributes, pages, the
+// authentication of callbacks, and the negotiation of versions and of the form of
+// responses.
 //
 // An API lists resources by a Listing, and wraps each handler in Versioned. The program
 // wraps the handler of all APIs in Formats.

@@ -3,10 +3,8 @@ package vnffm_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"iter"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +13,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/northbound"
-	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
-	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013/sol013test"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnffm"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -42,13 +38,12 @@ func (a alarms) UpdateAlarm(ctx context.Context, id string, edit func(*nf.Alarm)
 type world struct {
 	t      *testing.T
 	alarms alarms
-	client *http.Client
-	url    string
+	server *sol013test.Server
 }
 
 func newWorld(t *testing.T, all ...nf.Alarm) *world {
 	t.Helper()
-	w := &world{t: t, alarms: alarms{store.NewTable[nf.Alarm](memory.New(), "alarms/", "alarm")}, client: northboundtest.Client(t, k8splugin.Swagger)}
+	w := &world{t: t, alarms: alarms{store.NewTable[nf.Alarm](memory.New(), "alarms/", "alarm")}}
 	for _, a := range all {
 		if err := w.alarms.Insert(t.Context(), a.ID, a); err != nil {
 			t.Fatal(err)
@@ -59,40 +54,15 @@ func newWorld(t *testing.T, all ...nf.Alarm) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := northbound.New(northbound.Config{Swagger: k8splugin.Swagger, APIs: []northbound.API{api}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sol013.Formats(handler))
-	t.Cleanup(server.Close)
-	w.url = server.URL
+	w.server = sol013test.New(t, k8splugin.Swagger, api)
 	return w
 }
 
 // ask sends a request with headers: name, value, ….
 func (w *world) ask(method, path, body string, headers ...string) (status int, header http.Header, document string) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), method, w.url+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Version", "1.3.0")
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := w.client.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return resp.StatusCode, resp.Header, string(content)
+	got := w.server.Ask(method, path, body, headers...)
+	return got.Status, got.Header, got.Body
 }
 
 func alarm(id string, severity nf.AlarmSeverity) nf.Alarm {

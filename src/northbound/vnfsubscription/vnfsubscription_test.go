@@ -3,9 +3,7 @@ package vnfsubscription_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,9 +11,8 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/delay"
-	"github.com/multicloud-k8s/k8splugin/src/northbound"
-	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013/sol013test"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfsubscription"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/simulator/subscriber"
@@ -34,13 +31,12 @@ type world struct {
 	t      *testing.T
 	to     *subscriber.Simulator
 	kv     store.KV
-	client *http.Client
-	url    string
+	server *sol013test.Server
 }
 
 func newWorld(t *testing.T, cfg subscriber.Config) *world {
 	t.Helper()
-	w := &world{t: t, to: subscriber.New(cfg), kv: memory.New(), client: northboundtest.Client(t, k8splugin.Swagger)}
+	w := &world{t: t, to: subscriber.New(cfg), kv: memory.New()}
 	ids := 0
 	keeper, err := notify.New(notify.Config{
 		Via: w.to, Sources: map[string]notify.Source{"none": none{}},
@@ -53,13 +49,7 @@ func newWorld(t *testing.T, cfg subscriber.Config) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := northbound.New(northbound.Config{Swagger: k8splugin.Swagger, APIs: []northbound.API{api}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(sol013.Formats(handler))
-	t.Cleanup(server.Close)
-	w.url = server.URL
+	w.server = sol013test.New(t, k8splugin.Swagger, api)
 	return w
 }
 
@@ -76,27 +66,8 @@ func (w *world) ask(method, path, body string) answer {
 
 func (w *world) askAs(version, method, path, body string) answer {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), method, w.url+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Accept", "application/json")
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if version != "" {
-		r.Header.Set("Version", version)
-	}
-	resp, err := w.client.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	content, err := io.ReadAll(resp.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return answer{resp.StatusCode, resp.Header, string(content)}
+	got := w.server.Ask(method, path, body, "Version", version)
+	return answer{got.Status, got.Header, got.Body}
 }
 
 func decoded(t *testing.T, text string) (out any) {
