@@ -121,6 +121,7 @@ var floors = map[string]floor{
 	"northbound/vnffm":           {[]string{"nf", "northbound", "northbound/sol013", "wire"}, "ETSI's nouns are ETSI's API's alone, and how faults are found is declared"},
 	"northbound/vnfsubscription": {[]string{"nf", "northbound", "northbound/sol013"}, "ETSI's nouns are ETSI's API's alone, and how subscribers are notified is declared"},
 
+	"sol003/performance":           {[]string{"nf", "store", "store/leader", "delay"}, "VNFs are measured without knowing how regions are read, or how subscribers are notified"},
 	"northbound/sol013/sol013test": {[]string{"northbound", "northbound/northboundtest", "northbound/sol013"}, "one server and one client for the tests of ETSI's APIs"},
 	"simulator/metricsserver":      {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 

@@ -189,7 +189,9 @@ func (s OccurrenceState) Running() bool {
 }
 
 // Notice says that an occurrence has entered a state, that a VNF was created or
-// deleted, or that an alarm was raised, changed or cleared. It is stored with the change, until every subscriber has it in its outbox.
+// deleted, that an alarm was raised, changed or cleared, that a report of performance is
+// available, or that a threshold was crossed. It is stored with the change, until every
+// subscriber has it in its outbox.
 // The ids of notices sort by time.
 type Notice struct {
 	ID         string      `json:"id"`
@@ -198,6 +200,7 @@ type Notice struct {
 	VNF        VNF         `json:"vnf"`                  // as it was then; of Instantiated only VNFCs
 	Occurrence *Occurrence `json:"occurrence,omitempty"` // as it was then; nil if the kind is another one
 	Alarm      *Alarm      `json:"alarm,omitempty"`      // likewise
+	PM         *PMNotice   `json:"pm,omitempty"`         // of a PM job or a threshold; nil if the kind is another one
 }
 
 // NoticeKind is the kind of a notice, and the type of its notifications.
@@ -210,6 +213,8 @@ const (
 	NoticeDeletion   NoticeKind = "VnfIdentifierDeletionNotification"
 	NoticeAlarm      NoticeKind = "AlarmNotification"
 	NoticeCleared    NoticeKind = "AlarmClearedNotification"
+	NoticeReport     NoticeKind = "PerformanceInformationAvailableNotification"
+	NoticeCrossed    NoticeKind = "ThresholdCrossedNotification"
 )
 
 // VNFRequest is what the requests for an occurrence have in common.

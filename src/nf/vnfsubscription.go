@@ -14,13 +14,21 @@ const (
 	VNFLifecycle   VNFInterface = "vnflcm/v2"
 	VNFLifecycleV1 VNFInterface = "vnflcm/v1"
 	VNFFaults      VNFInterface = "vnffm/v1"
+
+	// VNFPerformance has no subscriptions of its own: each PM job and each threshold is one,
+	// with its id.
+	VNFPerformance VNFInterface = "vnfpm/v2"
 )
 
 // Version returns the version of the interface, which requests and notifications have in
 // the header Version.
 func (i VNFInterface) Version() string {
-	if i == VNFLifecycle {
+	switch i {
+	case VNFLifecycle:
 		return "2.0.0"
+	case VNFPerformance:
+		return "2.1.0"
+	case VNFLifecycleV1, VNFFaults:
 	}
 	return "1.3.0"
 }

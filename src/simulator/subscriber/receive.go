@@ -22,6 +22,12 @@ var attributes = map[string]struct{ must, may []string }{
 	"VnfIdentifierDeletionNotification": {[]string{"vnfInstanceId"}, nil},
 	"AlarmNotification":                 {[]string{"alarm"}, nil},
 	"AlarmClearedNotification":          {[]string{"alarmId", "alarmClearedTime"}, nil},
+	"PerformanceInformationAvailableNotification": {
+		[]string{"pmJobId", "objectType", "objectInstanceId"}, []string{"subObjectInstanceIds"},
+	},
+	"ThresholdCrossedNotification": {
+		[]string{"thresholdId", "crossingDirection", "objectType", "objectInstanceId", "performanceMetric", "performanceValue"}, []string{"subObjectInstanceId"},
+	},
 }
 
 // The attributes of all notifications, and the states that may follow a state.
@@ -54,6 +60,9 @@ func (s *Simulator) receive(body []byte) error {
 		return fmt.Errorf("its type %q is unknown", kind)
 	}
 	must := slices.Concat(common, known.must)
+	if measured(kind) {
+		must = slices.DeleteFunc(must, func(name string) bool { return name == "subscriptionId" })
+	}
 	for _, name := range must {
 		if n[name] == nil || n[name] == "" {
 			return fmt.Errorf("%s is missing", name)
@@ -73,8 +82,16 @@ func (s *Simulator) receive(body []byte) error {
 	return s.keep(kind, n, string(body))
 }
 
+// measured reports whether a notification is one of performance, which has no subscription.
+func measured(kind string) bool {
+	return kind == "PerformanceInformationAvailableNotification" || kind == "ThresholdCrossedNotification"
+}
+
 // links checks the links of a notification.
 func (s *Simulator) links(kind string, n map[string]any) error {
+	if measured(kind) {
+		return s.performanceLinks(n)
+	}
 	api := map[string]string{"2.0.0": "/vnflcm/v2", "1.3.0": "/vnflcm/v1"}[s.cfg.Version]
 	if strings.HasPrefix(kind, "Alarm") {
 		api = "/vnffm/v1"
@@ -91,11 +108,39 @@ func (s *Simulator) links(kind string, n map[string]any) error {
 	default:
 		want["vnfInstance"] = api + "/vnf_instances/" + text(n, "vnfInstanceId")
 	}
+	if got := linksOf(n); !maps.Equal(got, want) {
+		return fmt.Errorf("the links are %v instead of %v", got, want)
+	}
+	return nil
+}
+
+// linksOf returns the links of a notification.
+func linksOf(n map[string]any) map[string]string {
 	links, _ := n["_links"].(map[string]any)
 	got := map[string]string{}
 	for name, value := range links {
 		one, _ := value.(map[string]any)
 		got[name] = text(one, "href")
+	}
+	return got
+}
+
+// performanceLinks checks the links and the direction of a notification of performance. The
+// name of a report is in its link only.
+func (s *Simulator) performanceLinks(n map[string]any) error {
+	want := map[string]string{"objectInstance": s.cfg.Links + "/vnflcm/v2/vnf_instances/" + text(n, "objectInstanceId")}
+	got := linksOf(n)
+	if id := text(n, "thresholdId"); id != "" {
+		want["threshold"] = s.cfg.Links + "/vnfpm/v2/thresholds/" + id
+		if direction := text(n, "crossingDirection"); direction != "UP" && direction != "DOWN" {
+			return fmt.Errorf("crossingDirection is %q", direction)
+		}
+	} else {
+		want["pmJob"] = s.cfg.Links + "/vnfpm/v2/pm_jobs/" + text(n, "pmJobId")
+		want["performanceReport"] = got["performanceReport"]
+		if report, found := strings.CutPrefix(got["performanceReport"], want["pmJob"]+"/reports/"); !found || report == "" || strings.Contains(report, "/") {
+			return fmt.Errorf("performanceReport is %q", got["performanceReport"])
+		}
 	}
 	if !maps.Equal(got, want) {
 		return fmt.Errorf("the links are %v instead of %v", got, want)

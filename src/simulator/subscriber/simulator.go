@@ -2,6 +2,7 @@ package subscriber
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type Config struct {
 // Entry is a request to the callback or to the token endpoint.
 type Entry struct {
 	Method   string
+	Host     string
 	Path     string
 	Header   http.Header
 	Body     string
@@ -132,7 +134,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	entry := Entry{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body)}
+	entry := Entry{Method: r.Method, Host: cmp.Or(r.Host, r.URL.Host), Path: r.URL.Path, Header: r.Header.Clone(), Body: string(body)}
 	_ = json.Unmarshal(body, &entry.Document) // nil says that it failed
 	answer := httptest.NewRecorder()
 	switch {

@@ -14,6 +14,13 @@ const starting = `{"id":"1","notificationType":"VnfLcmOperationOccurrenceNotific
 "notificationStatus":"START","operationState":"STARTING","vnfInstanceId":"v","operation":"SCALE","isAutomaticInvocation":false,"verbosity":"FULL","vnfLcmOpOccId":"o",
 "_links":{"subscription":{"href":"/vnflcm/v2/subscriptions/s"},"vnfInstance":{"href":"/vnflcm/v2/vnf_instances/v"},"vnfLcmOpOcc":{"href":"/vnflcm/v2/vnf_lcm_op_occs/o"}}}`
 
+const (
+	reported = `{"id":"1","notificationType":"PerformanceInformationAvailableNotification","timeStamp":"2026-01-02T03:04:05Z","pmJobId":"j","objectType":"Vnf",
+"objectInstanceId":"v","_links":{"objectInstance":{"href":"/vnflcm/v2/vnf_instances/v"},"pmJob":{"href":"/vnfpm/v2/pm_jobs/j"},"performanceReport":{"href":"/vnfpm/v2/pm_jobs/j/reports/r"}}}`
+	crossed = `{"id":"1","notificationType":"ThresholdCrossedNotification","timeStamp":"2026-01-02T03:04:05Z","thresholdId":"t","crossingDirection":"UP","objectType":"Vnf",
+"objectInstanceId":"v","performanceMetric":"VCpuUsageMeanVnf.v","performanceValue":1,"_links":{"objectInstance":{"href":"/vnflcm/v2/vnf_instances/v"},"threshold":{"href":"/vnfpm/v2/thresholds/t"}}}`
+)
+
 func send(t *testing.T, s *subscriber.Simulator, method, path, body string, edit func(*http.Request)) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://nfvo.example"+path, strings.NewReader(body))
@@ -61,6 +68,12 @@ func TestReceive(t *testing.T) {
 		"Two":       {"it is two documents", "", starting + "{}", nil, 400},
 		"Version":   {"another version", "", starting, func(r *http.Request) { r.Header.Set("Version", "1.3.0") }, 400},
 		"Media":     {"another media type", "", starting, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 400},
+		"Report":    {"a report", "", reported, nil, 204},
+		"Of report": {"it names no report", "", strings.Replace(reported, "/reports/r", "/reports/", 1), nil, 400},
+		"Job":       {"a link leads to another job", "", strings.Replace(reported, "pm_jobs/j\"", "pm_jobs/k\"", 1), nil, 400},
+		"Crossing":  {"a threshold was crossed", "", crossed, nil, 204},
+		"Direction": {"there are two directions", "", strings.Replace(crossed, "UP", "LEFT", 1), nil, 400},
+		"Threshold": {"a link leads to another threshold", "", strings.Replace(crossed, "thresholds/t", "thresholds/u", 1), nil, 400},
 		"Password":  {"it needs no credentials", "", starting, func(r *http.Request) { r.SetBasicAuth("u", "p") }, 401},
 	} {
 		t.Run(name, func(t *testing.T) {

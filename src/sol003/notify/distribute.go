@@ -147,6 +147,9 @@ func (d *distribution) one(ctx context.Context, notice nf.Notice, all []nf.VNFSu
 
 // selects reports whether a subscription selects a notice.
 func selects(s nf.VNFSubscription, n nf.Notice) bool {
+	if n.PM != nil || s.Interface == nf.VNFPerformance {
+		return n.PM != nil && n.PM.Target.ID == s.ID // a job and a threshold are their own subscription
+	}
 	faults := n.Kind == nf.NoticeAlarm || n.Kind == nf.NoticeCleared
 	return (s.Interface == nf.VNFFaults) == faults && nf.ProjectOf(s.Project) == nf.ProjectOf(n.VNF.Project) && s.Filter.Selects(n)
 }

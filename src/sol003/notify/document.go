@@ -18,7 +18,7 @@ type documents struct {
 type common struct {
 	ID           string                  `json:"id"`
 	Type         nf.NoticeKind           `json:"notificationType"`
-	Subscription string                  `json:"subscriptionId"`
+	Subscription string                  `json:"subscriptionId,omitempty"` // PM jobs and thresholds have none
 	Time         time.Time               `json:"timeStamp"`
 	Links        map[string]wire.VNFLink `json:"_links"`
 }
@@ -69,6 +69,8 @@ func (d documents) of(n nf.Notice, s nf.VNFSubscription, short bool) any {
 		Links: map[string]wire.VNFLink{"subscription": d.link(s.Interface, "subscriptions", s.ID)},
 	}
 	switch {
+	case n.PM != nil:
+		return d.performance(out, n.VNF.ID, *n.PM)
 	case n.Occurrence != nil:
 		return d.occurrence(out, n, s, short)
 	case n.Kind == nf.NoticeAlarm:

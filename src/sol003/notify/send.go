@@ -79,6 +79,7 @@ func (s *sender) send(ctx context.Context, r outbox.Request) (int, error) {
 	if err != nil {
 		return http.StatusServiceUnavailable, err // with a status, because the target is not to blame
 	}
+	r.URL = to.Callback // it may have changed since: credentials are sent to their own callback only
 	return s.sendTo(ctx, to, r)
 }
 

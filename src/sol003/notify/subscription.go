@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Limits of a subscription.
@@ -32,6 +33,20 @@ func (n *Notifier) Subscribe(ctx context.Context, s nf.VNFSubscription) (nf.VNFS
 		return nf.VNFSubscription{}, err
 	}
 	return s, nil
+}
+
+// CallbackOp checks and tests a callback that is not subscribed by a client: that of a PM
+// job or of a threshold. It returns the op that stores it under its id, in place of an
+// earlier one. It returns nf.Invalid with a violation for each wrong field, and nf.Failed if
+// the callback does not pass its test.
+func (n *Notifier) CallbackOp(ctx context.Context, s nf.VNFSubscription) (store.Op, error) {
+	if v := n.check(s); len(v) > 0 {
+		return store.Op{}, nf.E(nf.Invalid, "notify", "the callback", v)
+	}
+	if err := n.test(ctx, s); err != nil {
+		return store.Op{}, err
+	}
+	return n.subscriptions.PutOp(s.ID, s)
 }
 
 // test sends a GET to the callback, which must answer 204.
