@@ -123,6 +123,7 @@ var floors = map[string]floor{
 
 	"sol003/performance":           {[]string{"nf", "store", "store/leader", "delay"}, "VNFs are measured without knowing how regions are read, or how subscribers are notified"},
 	"northbound/sol013/sol013test": {[]string{"northbound", "northbound/northboundtest", "northbound/sol013"}, "one server and one client for the tests of ETSI's APIs"},
+	"northbound/vnfpm":             {[]string{"nf", "northbound", "northbound/sol013", "wire"}, "ETSI's nouns are ETSI's API's alone, and how VNFs are measured is declared"},
 	"simulator/metricsserver":      {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 
 	"csar/csartest":                 {nil, "one set of CSARs, for all tests"},

@@ -15,6 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnffm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnflcm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfpkgm"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfpm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfsubscription"
 )
 
@@ -31,7 +32,7 @@ func document(t *testing.T) *openapi3.T {
 // method that one of them lacks fails.
 func TestRoutesAreTheContract(t *testing.T) {
 	t.Parallel()
-	routes, err := northbound.Routes(k8splugin.Swagger, &native.API{}, &onap.API{}, &tacker.API{}, &vnfpkgm.API{}, &vnflcm.API{}, &vnffm.API{}, &vnfsubscription.API{})
+	routes, err := northbound.Routes(k8splugin.Swagger, &native.API{}, &onap.API{}, &tacker.API{}, &vnfpkgm.API{}, &vnflcm.API{}, &vnffm.API{}, &vnfpm.API{}, &vnfsubscription.API{})
 	if err != nil {
 		t.Fatal(err)
 	}
