@@ -3740,6 +3740,18 @@ type OperationIDParam = ID
 // PackageProjectParam defines model for PackageProjectParam.
 type PackageProjectParam = ID
 
+// PmJobIDParam defines model for PmJobIDParam.
+type PmJobIDParam = string
+
+// PmReportIDParam defines model for PmReportIDParam.
+type PmReportIDParam = string
+
+// PmThresholdIDParam defines model for PmThresholdIDParam.
+type PmThresholdIDParam = string
+
+// PmVersionParam defines model for PmVersionParam.
+type PmVersionParam = string
+
 // PreferParam defines model for PreferParam.
 type PreferParam = string
 
