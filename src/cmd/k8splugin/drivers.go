@@ -35,7 +35,7 @@ type newAPI func(s *service, cfg Config, db *secureStore, obs observability, gua
 // apis returns the HTTP APIs.
 func apis() []newAPI {
 	return []newAPI{
-		(*service).nativeAPI, (*service).onapAPI, (*service).tackerAPI, (*service).vnfPackagesAPI, (*service).vnfsAPI, (*service).vnfSubscriptionsAPI, (*service).vnfAlarmsAPI,
+		(*service).nativeAPI, (*service).onapAPI, (*service).tackerAPI, (*service).vnfPackagesAPI, (*service).vnfsAPI, (*service).vnfSubscriptionsAPI, (*service).vnfAlarmsAPI, (*service).vnfPerformanceAPI,
 	}
 }
 

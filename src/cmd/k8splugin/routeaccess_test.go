@@ -25,6 +25,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnffm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnflcm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfpkgm"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfpm"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnfsubscription"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
@@ -203,7 +204,7 @@ func TestEveryRouteAsksWhoMay(t *testing.T) {
 	table, tried := routeAccess(), 0
 	for api, routes := range map[string][]string{
 		"native": routesOf(t, &native.API{}), "onap": routesOf(t, &onap.API{}), "tacker": routesOf(t, &tacker.API{}), "vnflcm": routesOf(t, &vnflcm.API{}),
-		"etsi": slices.Concat(routesOf(t, &vnfpkgm.API{}), routesOf(t, &vnfsubscription.API{}), routesOf(t, &vnffm.API{})),
+		"etsi": slices.Concat(routesOf(t, &vnfpkgm.API{}), routesOf(t, &vnfsubscription.API{}), routesOf(t, &vnffm.API{}), routesOf(t, &vnfpm.API{})),
 	} {
 		objects := map[string][]accessObject{"native": w.native, "onap": w.onap, "tacker": w.native, "etsi": w.native, "vnflcm": w.native}[api]
 		for _, route := range routes {

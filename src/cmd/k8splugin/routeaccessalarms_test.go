@@ -24,6 +24,7 @@ func vnfNotifyRouteAccess() map[string][]routeRule {
 		"GET /vnffm/v1/alarms/{alarm_id}":   {{of: accesstest.Instance, see: nf.ReadInstance}},
 		"PATCH /vnffm/v1/alarms/{alarm_id}": {{of: accesstest.Instance, see: nf.ReadInstance, need: nf.ChangeInstance, body: `{"ackState": "ACKNOWLEDGED"}`}},
 	}
+	maps.Copy(out, performanceRouteAccess())
 	for _, of := range []nf.VNFInterface{nf.VNFLifecycle, nf.VNFLifecycleV1, nf.VNFFaults} {
 		all := "/" + string(of) + "/subscriptions"
 		maps.Copy(out, map[string][]routeRule{
@@ -40,7 +41,8 @@ func vnfNotifyRouteAccess() map[string][]routeRule {
 // their names.
 func (w *accessWorld) vnfNames(project, region string) map[string]string {
 	w.t.Helper()
-	out := map[string]string{"alarm_id": "alarm-" + project + "-" + region}
+	out := w.performanceNames(project)
+	out["alarm_id"] = "alarm-" + project + "-" + region
 	alarm := struct {
 		nf.Alarm
 

@@ -35,7 +35,7 @@ type secureStore struct {
 // leases returns the prefixes of lease records. They are rewritten every few
 // seconds, and are useless in another store.
 func leases() []string {
-	return []string{"replicas/", "notifications/replicas/", "notifications/shards/", "handovers/replicas/", "handovers/shards/", "aai/replicas/", "aai/leader/", "aairegions/replicas/", "aairegions/leader/", "sdc/replicas/", "sdc/leader/", "vnfnotifications/replicas/", "vnfnotifications/shards/", "vnfnotifications/distribution/", "vnfalarms/watch/"}
+	return []string{"replicas/", "notifications/replicas/", "notifications/shards/", "handovers/replicas/", "handovers/shards/", "aai/replicas/", "aai/leader/", "aairegions/replicas/", "aairegions/leader/", "sdc/replicas/", "sdc/leader/", "vnfnotifications/replicas/", "vnfnotifications/shards/", "vnfnotifications/distribution/", "vnfalarms/watch/", "vnfperformance/watch/"}
 }
 
 // openSecureStore opens the configured store, decorates it unless decorate is nil, and

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
@@ -19,6 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/sol003"
 	"github.com/multicloud-k8s/k8splugin/src/sol003/fault"
 	vnfnotify "github.com/multicloud-k8s/k8splugin/src/sol003/notify"
+	"github.com/multicloud-k8s/k8splugin/src/sol003/performance"
 )
 
 // vnfNotifySettings are the settings of notifications to subscribers of SOL003.
@@ -26,6 +28,8 @@ type vnfNotifySettings struct {
 	Endpoint string
 	Files    peer.Files
 	Test     bool
+
+	FaultEvery, FaultLasting time.Duration // see fault.Config; they have no flags
 }
 
 // flags defines the flags of the settings.
@@ -48,10 +52,12 @@ func (s *vnfNotifySettings) validate(wrong func(name, format string, args ...any
 	}
 }
 
-// vnfParts notify subscribers of SOL003, and find the faults that they are notified of.
+// vnfParts notify subscribers of SOL003, find the faults that they are notified of, and
+// measure VNFs.
 type vnfParts struct {
 	notifier *vnfnotify.Notifier
 	faults   *fault.Watcher
+	meter    *performance.Meter
 }
 
 // notifyVNFs creates the parts that notify subscribers of SOL003.
@@ -62,8 +68,12 @@ func (s *service) notifyVNFs(cfg Config, db *secureStore, obs observability) err
 	}
 	s.vnfs.faults, err = fault.New(fault.Config{
 		KV: db.kv, Source: wellBeing{s.engine, s.sol003, s.health}, NewID: newID, Logger: obs.log, Lease: cfg.Lease, Sole: db.db.sole,
+		Every: cfg.VNFNotify.FaultEvery, Lasting: cfg.VNFNotify.FaultLasting,
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.measureVNFs(cfg, db, obs); err != nil {
 		return err
 	}
 	callbacks, err := peer.New(peer.Config{Name: "the callbacks of SOL003", Files: cfg.VNFNotify.Files, Logger: obs.log})
@@ -71,7 +81,7 @@ func (s *service) notifyVNFs(cfg Config, db *secureStore, obs observability) err
 		return err
 	}
 	s.vnfs.notifier, err = vnfnotify.New(vnfnotify.Config{
-		Sources:  map[string]vnfnotify.Source{"occurrences": s.sol003, "alarms": s.vnfs.faults},
+		Sources:  map[string]vnfnotify.Source{"occurrences": s.sol003, "alarms": s.vnfs.faults, "performance": s.vnfs.meter},
 		Endpoint: cfg.VNFNotify.Endpoint, SkipTest: !cfg.VNFNotify.Test, TLS: callbacks.TLS, Certified: cfg.VNFNotify.Files.Certificate != "",
 		Status: func(kind nf.Kind) int { return northbound.Status(nf.E(kind, "", "", nil)) },
 		Config: outbox.Config{
@@ -82,10 +92,11 @@ func (s *service) notifyVNFs(cfg Config, db *secureStore, obs observability) err
 	return err
 }
 
-// run finds faults and notifies subscribers until the context ends.
+// run finds faults, measures VNFs and notifies subscribers until the context ends.
 func (p vnfParts) run(ctx context.Context) error {
 	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return p.faults.Run(ctx) })
+	running.Go(func() error { return p.meter.Run(ctx) })
 	running.Go(func() error { return p.notifier.Run(ctx) })
 	if err := running.Wait(); err != nil {
 		return fmt.Errorf("cannot notify subscribers of SOL003: %w", err)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
+	"github.com/multicloud-k8s/k8splugin/src/simulator/metricsserver"
 	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
 )
 
@@ -36,13 +39,17 @@ func TestTranscripts(t *testing.T) {
 			t.Parallel()
 			s := startBareService(t, func(c *Config) { c.CallbackAllow = "127.0.0.1" })
 			host := sitetest.New(t)
+			callback := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+			t.Cleanup(callback.Close)
 			northboundtest.Player{
 				Client: northboundtest.Client(t, k8splugin.Swagger), Server: s.url,
 				Vars: map[string]string{
 					"SERVER": access.Server, "TOKEN": string(access.Token), "CA_LINE": strings.TrimSpace(strings.ReplaceAll(string(access.CA), "\n", " ")),
 					"ACCESS": string(direct), "ACCESS_RENEWED": renewed, "KUBECONFIG": string(kubeconfig), "KUBECONFIG_BASE64": base64.StdEncoding.EncodeToString(kubeconfig),
-					"NAMESPACE":    clustertest.Namespace(t),
-					"SITE_ADDRESS": host.Site().Address, "SITE_PORT": strconv.Itoa(host.Site().Port), "SITE_USER": sitetest.User,
+					"NAMESPACE":           clustertest.Namespace(t),
+					"CALLBACK":            callback.URL,
+					"KUBECONFIG_MEASURED": base64.StdEncoding.EncodeToString(measuredRegion(t, metricsserver.New())),
+					"SITE_ADDRESS":        host.Site().Address, "SITE_PORT": strconv.Itoa(host.Site().Port), "SITE_USER": sitetest.User,
 					"SITE_HOST_KEY": host.Key(), "SITE_PASSWORD": sitetest.Password, "SITE_SCRIPT": siteScript(t, kubeconfig),
 				},
 			}.Play(t, file)
