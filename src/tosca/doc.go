@@ -1,4 +1,4 @@
-// Package tosca reads VNF descriptors: service templates of TOSCA in the form of ETSI
+// Package tosca reads descriptors of VNFs and network services: service templates of TOSCA in the form of ETSI
 // SOL001.
 //
 // ReadVNFD returns the identity of the VNF. Read returns the topology of each deployment flavor: its VDUs, instantiation levels,
@@ -14,6 +14,9 @@
 // Translate has three forms of VDUs: deployable units of OS containers, compute nodes with
 // the image of a container, and VDUs of Tacker with components. It rejects each part of
 // the flavor that it would lose.
+//
+// ReadNSD reads a network service descriptor: its VNFs, their order and their virtual
+// links. It rejects forwarding graphs, and each other part that would be lost.
 //
 // Guarantees: every error is nf.Invalid and names the file, and the line where there is
 // one. The number of files, their size and their nodes are limited. The same files give

@@ -34,6 +34,7 @@ type reader struct {
 	files     map[string][]byte
 	templates []*template
 	types     map[string]*yaml.Node // definitions of node, policy, group and artifact types
+	alone     bool                  // imported files are not given
 	nodes     int
 	faults    nf.Violations
 	warnings  []string
@@ -119,6 +120,9 @@ func (r *reader) load(name string, seen map[string]*template) *template {
 func (r *reader) follow(item *yaml.Node, from string, seen map[string]*template) *template {
 	if strings.Contains(item.Value, "://") {
 		r.warn(from, item, "the import %q is not in the CSAR, and is not read", nf.Clip(item.Value, maxQuote))
+		return nil
+	}
+	if r.alone {
 		return nil
 	}
 	name, ok := clean(path.Join(path.Dir(from), item.Value))
