@@ -75,6 +75,7 @@ type ServiceEdit struct {
 	Labels      map[string]string  `json:"labels,omitempty"`
 	Networks    []ServiceNetwork   `json:"networks,omitempty"`
 	Members     []ServiceMemberAdd `json:"members,omitempty"`
+	NSD         string             `json:"nsd,omitempty"` // text of a network service descriptor, whose VNFs the members complete
 }
 
 // ServiceMemberAdd is a member as a request describes it.

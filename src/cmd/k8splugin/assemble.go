@@ -235,7 +235,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Sites: access.NewSites(guarded, s.sites), SiteOperations: access.NewSiteOperations(guarded, s.sites.Operations()),
 		Networks: networks, NetworkOperations: access.NewSharedOperations(networks, s.networks.Operations()),
 		Volumes: volumes, VolumeOperations: access.NewSharedOperations(volumes, s.volumes.Operations()), VolumeStatus: s.binder.Status,
-		Services: access.NewServices(guarded, s.services), ServiceOperations: access.NewServiceOperations(guarded, s.services.Operations()),
+		Services: access.NewServices(guarded, s.services), ServiceOperations: access.NewServiceOperations(guarded, s.services.Operations()), NSDs: nsds{guarded.Packages}.members,
 		VNFOperations: access.NewVNFOperations(guarded, s.sol003.Operations()),
 		Regions:       guarded.Regions, Usage: guarded.Regions, Conditions: s.regions(), Surveys: guarded.Regions, Parents: access.NewParents(guarded, s.workloads), Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,

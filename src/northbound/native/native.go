@@ -61,6 +61,7 @@ type Config struct {
 	VolumeOperations  KindOperations // default: no volumes
 	Services          Services       // default: no network services
 	ServiceOperations KindOperations // default: no network services
+	NSDs              NSDs           // default: network services are described without one
 	VNFOperations     KindOperations // default: no VNFs of SOL003
 	VolumeStatus      VolumeStatus   // of a volume that the caller may read; required with Volumes
 
@@ -141,7 +142,7 @@ func New(cfg Config) (*API, error) {
 		sites:       sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
 		networks:    shared{form: networkForm(), store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
 		volumes:     shared{form: volumeForm(cfg.VolumeStatus), store: cfg.Volumes, operations: cfg.VolumeOperations, waiter: wait, trace: cfg.Trace},
-		services:    services{store: cfg.Services, operations: cfg.ServiceOperations, waiter: wait, trace: cfg.Trace},
+		services:    services{store: cfg.Services, operations: cfg.ServiceOperations, nsds: cfg.NSDs, waiter: wait, trace: cfg.Trace},
 		audit:       auditLog{cfg.Audit},
 		storeAdmin:  storeAdmin{store: cfg.StoreAdmin, logger: cfg.Logger},
 		about:       about{cfg.Version},

@@ -48,6 +48,7 @@ type ServicePreviews interface {
 type services struct {
 	store      Services       // nil: none
 	operations KindOperations // nil: none
+	nsds       NSDs           // nil: none
 	waiter     waiter
 	trace      func(*http.Request) string
 }
@@ -80,7 +81,11 @@ func (ss services) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req := nf.ServiceRequest{Service: nf.NetworkService{ID: body.ID, Project: body.Project}, Options: opts}
-	if err := editService(&req.Service, body.ServiceEdit); err != nil {
+	edit, err := ss.described(r.Context(), body.Project, body.ServiceEdit)
+	if err != nil {
+		return err
+	}
+	if err := editService(&req.Service, edit); err != nil {
 		return err
 	}
 	if dryRun(r) {
@@ -122,6 +127,9 @@ func (ss services) update(w http.ResponseWriter, r *http.Request) error {
 	}
 	given, err := apply(change, wire.ServicePatch{})
 	if err != nil {
+		return err
+	}
+	if change, err = ss.describedPatch(r.Context(), id, change, given.ServiceEdit); err != nil {
 		return err
 	}
 	req := nf.ServiceChangeRequest{Edit: func(s *nf.NetworkService) error { return patchService(change, s) }}
