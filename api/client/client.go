@@ -1275,6 +1275,11 @@ type Migrate struct {
 	Workloads []Workload `json:"workloads"`
 }
 
+// NSD Network service descriptor of ETSI SOL001: one file of TOSCA. Its VNFs are the members, and its virtual links are networks that these
+// attach to. `members` completes them, by their names, with all that the NSD does not have, such as `cloud_region_id`. The package of a member is the
+// newest one that has the VNF descriptor. A forwarding graph, a scaling aspect, a PNF and a nested network service are rejected with their line.
+type NSD = string
+
 // Namespace Name of a Kubernetes namespace.
 type Namespace = string
 
@@ -2356,8 +2361,13 @@ type ServiceCreate struct {
 
 	// Labels Label names and values, as Kubernetes allows them.
 	Labels   *Labels          `json:"labels,omitempty"`
-	Members  ServiceMembers   `json:"members"`
+	Members  *ServiceMembers  `json:"members,omitempty"`
 	Networks *ServiceNetworks `json:"networks,omitempty"`
+
+	// Nsd Network service descriptor of ETSI SOL001: one file of TOSCA. Its VNFs are the members, and its virtual links are networks that these
+	// attach to. `members` completes them, by their names, with all that the NSD does not have, such as `cloud_region_id`. The package of a member is the
+	// newest one that has the VNF descriptor. A forwarding graph, a scaling aspect, a PNF and a nested network service are rejected with their line.
+	Nsd *NSD `json:"nsd,omitempty"`
 
 	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
 	OnFailure *OnFailure `json:"on_failure,omitempty"`
@@ -2392,7 +2402,7 @@ type ServiceMember struct {
 }
 
 // ServiceMemberCreate Member of a network service. Except `name` and `group`, its fields are those of the request to create a VNF
-// instance. Its networks may name those of the service.
+// instance. Its networks may name those of the service. Without an NSD, `csar_id` is required.
 type ServiceMemberCreate struct {
 	// Aai What ONAP's inventory A&AI is to have of the instance, if the service uses A&AI. `writer` says what writes the objects: this service (also if
 	// omitted), SO's adapter for CNFs, or nothing. The objects are in the tenant `tenant_id`, which is the region's `aai_tenant` if omitted, and are
@@ -2403,7 +2413,7 @@ type ServiceMemberCreate struct {
 	// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
 	Claims        *ClaimPolicy `json:"claims,omitempty"`
 	CloudRegionID *ID          `json:"cloud_region_id,omitempty"`
-	CsarID        ID           `json:"csar_id"`
+	CsarID        *ID          `json:"csar_id,omitempty"`
 
 	// Drift What the service does if other clients change or delete objects of the instance: nothing (`off`), show it (`warn`), or also
 	// apply the objects again (`correct`). `docs/drift.md` describes it.
@@ -2514,6 +2524,11 @@ type ServicePatch struct {
 	Labels   nullable.Nullable[LabelsPatch] `json:"labels,omitempty"`
 	Members  *ServiceMembers                `json:"members,omitempty"`
 	Networks *ServiceNetworks               `json:"networks,omitempty"`
+
+	// Nsd Network service descriptor of ETSI SOL001: one file of TOSCA. Its VNFs are the members, and its virtual links are networks that these
+	// attach to. `members` completes them, by their names, with all that the NSD does not have, such as `cloud_region_id`. The package of a member is the
+	// newest one that has the VNF descriptor. A forwarding graph, a scaling aspect, a PNF and a nested network service are rejected with their line.
+	Nsd *NSD `json:"nsd,omitempty"`
 
 	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
 	OnFailure *OnFailure `json:"on_failure,omitempty"`
