@@ -184,7 +184,7 @@ func (r *reader) document(at Origin, node *yamlnode.Node) {
 		}
 	case ServiceKind:
 		var one Service
-		if d.decode(&one) && d.accept(one.check(), kind, one.ID) {
+		if d.decode(&one) && d.accept(slices.Concat(one.check(), r.descriptor(at, &one)), kind, one.ID) {
 			one.Origin = at
 			r.set.Services = append(r.set.Services, one)
 		}

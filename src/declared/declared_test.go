@@ -44,17 +44,22 @@ parameters: {serial: 12345678901234567890}
 kind: service
 service_id: vpn
 members: [{name: fw, csar_id: firewall, cloud_region_id: east}]
+---
+kind: service
+service_id: described
+nsd_file: vpn.nsd
+members: [{name: fw, cloud_region_id: east}]
 `
 
 func TestRead(t *testing.T) {
 	read := from(map[string]string{
-		"lab/all.yaml": all, "lab/common.yaml": "replicas: 1\nlevel: 2\n", "lab/fw-1.yaml": "replicas: 3\nserial: 1\n",
+		"lab/all.yaml": all, "lab/vpn.nsd": "tosca", "lab/common.yaml": "replicas: 1\nlevel: 2\n", "lab/fw-1.yaml": "replicas: 3\nserial: 1\n",
 	})
 	got, err := declared.Read(read, "lab/all.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Regions) != 1 || len(got.Packages) != 1 || len(got.Instances) != 1 || len(got.Services) != 1 {
+	if len(got.Regions) != 1 || len(got.Packages) != 1 || len(got.Instances) != 1 || len(got.Services) != 2 {
 		t.Fatalf("got %+v", got)
 	}
 	region, pkg, in := got.Regions[0], got.Packages[0], got.Instances[0]
@@ -67,7 +72,7 @@ func TestRead(t *testing.T) {
 	if in.Name != "fw-1" || in.InstanceTarget.Region != "east" || in.InstanceEdit.Package != "firewall" || in.Origin.Line != 12 {
 		t.Errorf("the instance is %+v", in)
 	}
-	if one := got.Services[0]; one.ID != "vpn" || one.Members[0].Package != "firewall" || one.Origin.Line != 20 {
+	if one := got.Services[0]; one.ID != "vpn" || one.Members[0].Package != "firewall" || one.Origin.Line != 20 || got.Services[1].NSD != "tosca" {
 		t.Errorf("the service is %+v", one)
 	}
 	want := map[string]string{"replicas": "3", "level": "2", "serial": "12345678901234567890"}
@@ -95,6 +100,8 @@ func TestMistakes(t *testing.T) {
 		"Type":         {"a value of another type", instance + "labels:\n  a: [1]\n", "all.yaml:5: labels: a string is needed, not an array"},
 		"NoMembers":    {"a network service has members", "kind: service\nservice_id: a\n", "all.yaml:1: members: is missing"},
 		"Member":       {"a member is an instance", "kind: service\nservice_id: a\nmembers:\n- name: b\n", "all.yaml:1: members[0].csar_id: is missing; all.yaml:1: members[0].cloud_region_id: give exactly one of cloud_region_id and placement"},
+		"NSDTwice":     {"a descriptor is given once", "kind: service\nservice_id: a\nnsd: b\nnsd_file: c\n", "all.yaml:4: nsd_file: give at most one of nsd and nsd_file"},
+		"NSDFile":      {"and exists", "kind: service\nservice_id: a\nnsd_file: c\n", "all.yaml:3: nsd_file: cannot read c: open c: file does not exist"},
 		"ServiceTwice": {"it is declared once", "kind: service\nservice_id: a\nmembers: [{name: b, csar_id: c, cloud_region_id: d}]\n---\nkind: service\nservice_id: a\nmembers: [{name: b, csar_id: c, cloud_region_id: d}]\n", "all.yaml:5: is declared at all.yaml:1, too"},
 		"NoName":       {"an instance is found by its name", "kind: instance\ncloud_region_id: r\ncsar_id: p\n", "all.yaml:1: vnf_instance_name: is missing"},
 		"NoRegion":     {"an instance has a region, or the server chooses one", "kind: instance\nvnf_instance_name: a\ncsar_id: p\n", "all.yaml:1: cloud_region_id: give exactly one of cloud_region_id and placement"},

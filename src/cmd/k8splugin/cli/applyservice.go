@@ -25,7 +25,13 @@ func (a *applier) service(ctx context.Context, d declared.Service) error {
 	}
 	patch := difference(only(before, "description", "labels"), only(body, "description", "labels"))
 	unchanged := len(patch) == 0 && before["state"] == string(nf.ServiceReady)
-	patch["members"], patch["networks"] = body["members"], body["networks"]
+	patch["networks"] = body["networks"]
+	if body["members"] != nil {
+		patch["members"] = body["members"]
+	}
+	if d.NSD != "" {
+		patch["nsd"] = d.NSD
+	}
 	if body["networks"] == nil {
 		patch["networks"] = []any{}
 	}

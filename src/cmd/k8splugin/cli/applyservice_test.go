@@ -14,6 +14,7 @@ func TestApplyService(t *testing.T) {
 	const dry = "PATCH /v1/services/vpn?dry_run=true"
 	files := folder(t, map[string]string{
 		"service.yaml": declaration, "plain.yaml": "kind: service\nservice_id: vpn\nmembers: [{name: firewall, csar_id: firewall, cloud_region_id: edge-1}]\n",
+		"nsd.yaml": "kind: service\nservice_id: vpn\nnsd_file: vpn.nsd\nmembers: [{name: firewall, cloud_region_id: edge-1}]\n", "vpn.nsd": "tosca_definitions_version: a\n",
 		"all.yaml": "kind: package\ncsar_id: firewall\npath: firewall\n---\n" + declaration, "firewall/metadata.yaml": "name: firewall\nresources: []\n",
 	})
 	cases := map[string]commandCase{
@@ -36,6 +37,10 @@ func TestApplyService(t *testing.T) {
 		"apply-service-changed": {
 			reason: "a member that differs is changed", args: []string{"apply", "-f", "FILES/service.yaml", "--no-wait", "--on-failure", "keep", "--timeout", "1h"},
 			replies: replies{getService: {body: there}, dry: {body: servicePreview}, "PATCH /v1/services/vpn": accepted},
+		},
+		"apply-service-nsd": {
+			reason: "its descriptor is sent", args: []string{"apply", "-f", "FILES/nsd.yaml", "--no-wait"},
+			replies: replies{getService: {body: there}, "PATCH /v1/services/vpn": accepted},
 		},
 		"apply-service-plain": {
 			reason: "what is not declared any more is removed", args: []string{"apply", "-f", "FILES/plain.yaml", "--no-wait"},

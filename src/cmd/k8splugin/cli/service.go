@@ -54,7 +54,7 @@ func (f *serviceRun) body(body map[string]any) map[string]any {
 }
 
 func serviceCreate(s *session) *cobra.Command {
-	var file string
+	var file, nsd string
 	var run serviceRun
 	cmd := &cobra.Command{
 		Use:   "create -f FILE",
@@ -63,23 +63,45 @@ func serviceCreate(s *session) *cobra.Command {
 
 The file is YAML or JSON with the fields of POST /v1/services. docs/services.md
 describes them. If a member fails, all members are terminated again, unless
---keep-on-failure keeps them.` + siteWaitHelp,
-		Example: "  k8splugin service create -f vpn.yaml",
+--keep-on-failure keeps them.
+
+--nsd has a network service descriptor of ETSI SOL001, in place of the field nsd.` + siteWaitHelp,
+		Example: "  k8splugin service create -f vpn.yaml\n  k8splugin service create -f vpn.yaml --nsd vpn.nsd.yaml",
 		Args:    noArgs,
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the description of the service; - reads standard input")
+	cmd.Flags().StringVar(&nsd, "nsd", "", "file with a network service descriptor")
 	run.define(cmd, true)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
 		if file == "" {
 			return misused(cmd, errors.New("--file is required"))
 		}
-		body, err := s.in.yamlMap(file)
+		body, err := s.in.serviceFile(file, nsd)
 		if err != nil {
 			return err
 		}
 		return run.send(ctx, s, c, ask(api.NewCreateServiceRequestWithBody(root, nil, jsonMedia, nil)), body)
 	})
 	return cmd
+}
+
+// serviceFile reads the description of a network service, and its NSD. Each may be missing.
+func (in input) serviceFile(file, nsd string) (map[string]any, error) {
+	body := map[string]any{}
+	if file != "" {
+		var err error
+		if body, err = in.yamlMap(file); err != nil {
+			return nil, err
+		}
+	}
+	if nsd != "" {
+		text, err := in.readFile(nsd)
+		if err != nil {
+			return nil, err
+		}
+		body["nsd"] = string(text)
+	}
+	return body, nil
 }
 
 // yamlMap reads a file that is a YAML map.
@@ -96,7 +118,7 @@ func (in input) yamlMap(name string) (map[string]any, error) {
 }
 
 func serviceUpdate(s *session) *cobra.Command {
-	var file string
+	var file, nsd string
 	var run serviceRun
 	cmd := &cobra.Command{
 		Use:   "update NAME [-f FILE]",
@@ -110,14 +132,12 @@ this retries a failed operation.` + siteWaitHelp,
 		ValidArgsFunction: s.ids(services(), false),
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file with the changes; - reads standard input")
+	cmd.Flags().StringVar(&nsd, "nsd", "", "file with a network service descriptor")
 	run.define(cmd, true)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body := map[string]any{}
-		if file != "" {
-			var err error
-			if body, err = s.in.yamlMap(file); err != nil {
-				return err
-			}
+		body, err := s.in.serviceFile(file, nsd)
+		if err != nil {
+			return err
 		}
 		return run.send(ctx, s, c, ask(api.NewUpdateServiceRequestWithBody(root, args[0], nil, mergePatch, nil)), body)
 	})

@@ -39,6 +39,9 @@ func TestService(t *testing.T) {
 			replies: replies{"POST /v1/services?dry_run=true": {body: servicePreview}},
 		},
 		"service-create-no-wait": {reason: "it returns at once", args: []string{"service", "create", "-f", "-", "--no-wait"}, console: describe, replies: replies{"POST /v1/services": accepted}},
+		"service-create-nsd": {
+			reason: "a descriptor is sent as it is", args: []string{"service", "create", "-f", "-", "--nsd", "KUBE/text.yaml", "--no-wait"}, console: describe, replies: replies{"POST /v1/services": accepted},
+		},
 		"service-create-no-file": {reason: "a service must be described", args: []string{"service", "create"}},
 		"service-list": {
 			reason: "one line each", args: []string{"service", "list", "--state", "ready", "-o", "wide"}, replies: one("/v1/services?state=ready", `{"services":[`+serviceReadyJSON+`]}`),
