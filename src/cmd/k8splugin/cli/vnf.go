@@ -193,7 +193,6 @@ runs before the VNF is instantiated.`,
 	flags.Var(&metadata, "metadata", "metadata of the VNF; can be repeated")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		r := lcmWith(http.MethodPost, "vnf_instances")
-		r.single = true
 		if project != "" {
 			r.query = url.Values{"project": {project}}
 		}
