@@ -48,7 +48,11 @@ func (r *run) grant(ctx context.Context) error {
 func (r *run) ask(ctx context.Context, req nf.GrantRequest) (g nf.Grant, err error) {
 	pending := nf.PendingGrant{At: r.record().Pending}
 	if pending.At == "" {
-		if g, pending, err = r.request(ctx, req); err != nil || pending.At == "" {
+		request := func() (nf.Grant, nf.PendingGrant, error) {
+			defer r.attempt.Yield()()
+			return r.m.cfg.Granter.Ask(ctx, req)
+		}
+		if g, pending, err = request(); err != nil || pending.At == "" {
 			return g, err
 		}
 		if err := r.journal.save(ctx, "", r.vnf, func(rec *record) { rec.Pending = pending.At }); err != nil {
@@ -57,11 +61,6 @@ func (r *run) ask(ctx context.Context, req nf.GrantRequest) (g nf.Grant, err err
 	}
 	defer r.attempt.Yield()()
 	return r.m.cfg.Granter.Await(ctx, req, pending)
-}
-
-func (r *run) request(ctx context.Context, req nf.GrantRequest) (nf.Grant, nf.PendingGrant, error) {
-	defer r.attempt.Yield()()
-	return r.m.cfg.Granter.Ask(ctx, req)
 }
 
 // grantRequest returns the request for the grant of the occurrence.
