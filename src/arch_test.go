@@ -85,6 +85,7 @@ var floors = map[string]floor{
 	"notify":            {[]string{"nf", "outbox", "store", "delay"}, "subscriptions are served without knowing how regions are watched, or how requests are delivered"},
 	"sol003/fault":      {[]string{"nf", "store", "store/leader", "delay"}, "alarms are raised without knowing how regions are watched, or who is notified"},
 	"sol003/notify":     {[]string{"nf", "wire", "outbound", "outbox", "store", "store/leader", "delay"}, "subscribers of SOL003 are notified without knowing what happens to VNFs, or how requests are delivered"},
+	"sol003/hook":       {[]string{"nf", "outbound", "outbox", "site", "sol003/installer"}, "scripts run elsewhere without knowing when, or which VNF they are of"},
 	"sol003/installer":  {[]string{"nf", "tosca"}, "clusters are made of hosts without knowing how sites are built, or who keeps the VNFs"},
 	"health":            {[]string{"nf", "delay"}, "how instances are is known without knowing how regions are watched, or where records are kept"},
 	"drift":             {[]string{"nf", "delay"}, "drift is reported and corrected without knowing how objects are compared, or how regions are watched"},

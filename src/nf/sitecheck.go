@@ -122,6 +122,10 @@ func (m SiteSecrets) Violations(driver SiteDriver) Violations {
 	return v
 }
 
+// CheckHosts returns a violation for each field of hosts that is wrong. Their keys are
+// required.
+func CheckHosts(field string, hosts []SiteHost) Violations { return checkHosts(field, hosts, false) }
+
 func checkHosts(field string, hosts []SiteHost, firstUse bool) Violations {
 	var v Violations
 	if field == "hosts" && len(hosts) == 0 {

@@ -63,6 +63,7 @@ const (
 // The phases of a VNF's operations, besides those of an instance's.
 const (
 	PhaseGrant   Phase = "grant"   // asks for the grant
+	PhaseScript  Phase = "script"  // runs a script of the VNF descriptor that is not a Job
 	PhaseBegin   Phase = "begin"   // begins the operation on the instance
 	PhaseStop    Phase = "stop"    // cancels the operation on the instance, and waits for its end
 	PhaseObserve Phase = "observe" // finds the pods
@@ -161,6 +162,8 @@ func (s Step) title() string {
 		return fmt.Sprintf("%s first, turn %d", s.Phase, s.Index)
 	case s.OfHook():
 		return fmt.Sprintf("%s %s %d/%d %s %s", s.Phase.title(), s.Event, s.Index, s.Of, s.Ref.Kind, s.Ref.Name)
+	case s.Phase == PhaseScript:
+		return "run script " + s.StageName
 	case s.Phase == PhaseDeleteHookObjects && s.Event != "":
 		return fmt.Sprintf("delete %s hook objects", s.Event)
 	}

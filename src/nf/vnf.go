@@ -302,3 +302,30 @@ type ChangeVNFPackageRequest struct {
 	Configurable map[string]any
 	VIMs         map[string]VIMConnectionRequest
 }
+
+// VNFHook is a script of the interface Vnflcm that does not run as a Job.
+type VNFHook struct {
+	ID         string // the same for each repetition
+	VNF        string // ids
+	Occurrence string
+	Package    string
+	Operation  string // instantiate_end
+	Type       string // of the artifact
+	File       string // in the package
+	Timeout    time.Duration
+	Inputs     map[string]any // of the VNF descriptor
+	Params     map[string]any // additionalParams, without those in Secret
+	Secret     map[string]any // additionalParams that may have credentials
+}
+
+// The types of artifacts that do not run as Jobs.
+const (
+	SSHScript     = "k8splugin.artifacts.Implementation.SSH"     // a script for hosts
+	WebhookScript = "k8splugin.artifacts.Implementation.Webhook" // a file with a URL
+)
+
+// The additional parameters for scripts that do not run as Jobs.
+const (
+	HookHostsParameter  = "script_hosts"   // hosts with their credentials
+	HookSecretParameter = "webhook_secret" // key of the signature
+)

@@ -37,6 +37,7 @@ const (
 	Build  Action = "build"  // makes a cluster of the hosts that are not leaving, or completes it
 	Shrink Action = "shrink" // removes workers from the cluster, and resets them
 	Reset  Action = "reset"  // resets all hosts to their state before the build
+	Run    Action = "run"    // runs a script, for a VNF that is not a site; only the script driver does
 )
 
 // Event is an event of a run. The runner does not set Number, Time and Step.

@@ -235,5 +235,7 @@ func paramsAfter(params, extra map[string]any) map[string]any {
 	delete(out, upgradeParameter)
 	delete(out, confirmParameter)
 	delete(out, vdusParameter)
+	delete(out, nf.HookHostsParameter)
+	delete(out, nf.HookSecretParameter)
 	return out
 }

@@ -128,7 +128,7 @@ func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store
 	v.Updated = now
 	r.Changes++
 	r.enter(nf.OccurrenceFailed, now)
-	r.Noticed, r.Task.Inputs = r.State, withoutHosts(r.Task.Inputs)
+	r.Noticed, r.Task.Inputs, r.Task.Secret = r.State, withoutHosts(r.Task.Inputs), nil
 	if ops, err = m.noticeOps(ctx, noticeOf(r, v)); err != nil {
 		return r, nil, err
 	}

@@ -55,7 +55,7 @@ func (r *run) conclude() {
 	r.journal.add(state, after, func(rec *record) {
 		rec.Cancel, rec.Forceful = false, false
 		if state.Final() {
-			rec.Task.Inputs = withoutHosts(rec.Task.Inputs)
+			rec.Task.Inputs, rec.Task.Secret = withoutHosts(rec.Task.Inputs), nil
 		}
 		if failure != nil || !undone { // a rollback keeps the cause
 			rec.Failure = failure

@@ -86,7 +86,7 @@ func (rs resolver) usable(ctx context.Context, v nf.VNF) (nf.Package, error) {
 // instantiation returns what a VNF is to be, without its region, and the parameters of its
 // package.
 func (rs resolver) instantiation(ctx context.Context, v nf.VNF, p nf.Package, req nf.InstantiateVNFRequest) (nf.InstantiatedVNF, map[string]any, error) {
-	in := nf.InstantiatedVNF{Flavor: req.Flavor, Level: req.Level, Params: req.Extra}
+	in := nf.InstantiatedVNF{Flavor: req.Flavor, Level: req.Level, Params: withoutSecrets(req.Extra)}
 	flavor, err := rs.flavor(ctx, p.ID, req.Flavor)
 	if err != nil {
 		return in, nil, err
@@ -137,6 +137,8 @@ func inputsOf(extra map[string]any, flavor, level string) map[string]any {
 	}
 	delete(inputs, namespaceParameter)
 	delete(inputs, clustersParameter)
+	delete(inputs, nf.HookHostsParameter)
+	delete(inputs, nf.HookSecretParameter)
 	inputs[flavorParameter] = flavor
 	if level != "" {
 		inputs[levelParameter] = level

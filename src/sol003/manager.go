@@ -75,6 +75,14 @@ type Engine struct {
 	Check func(ctx context.Context, req nf.InstantiateRequest) (region string, err error)
 }
 
+// Hooks runs the scripts of VNF descriptors that are not Jobs.
+type Hooks interface {
+	// Check returns nf.Invalid if a request lacks what a script needs.
+	Check(call nf.VNFHook) error
+	// Run runs a script until it ends. Tell gets its output.
+	Run(ctx context.Context, call nf.VNFHook, tell func(nf.LogEntry) error) error
+}
+
 // Granter asks an NFVO for the permission to carry out an occurrence. The methods return
 // nf.Forbidden if the NFVO refuses the occurrence.
 type Granter interface {
@@ -97,6 +105,7 @@ type Config struct {
 	Workers     *operation.Workers // run the attempts; New registers the kind of VNFs
 
 	Engines   map[string]Engine // of VNFs that the first one does not carry out, by InstantiatedVNF.Engine
+	Hooks     Hooks             // nil: scripts that are not Jobs are not run
 	Granter   Granter           // nil: everything is granted
 	Clock     func() time.Time  // default time.Now
 	Places    int               // attempts that run at once, without those that wait; default 32

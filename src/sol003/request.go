@@ -52,6 +52,9 @@ func (m *Manager) begin(ctx context.Context, id string, kind nf.OccurrenceOperat
 		if err != nil {
 			return operation.Request{}, err
 		}
+		if err := m.resolve.hooked(ctx, kind, req, &r, v); err != nil {
+			return operation.Request{}, err
+		}
 		op := m.operation(v, verb, req.Trace)
 		op.Region = regionOf(v, r.Task.After) // of an instantiation, the region that it is to be in
 		started := op.Accepted.Round(0)

@@ -85,7 +85,7 @@ func (r *run) step(phase nf.Phase, do func(context.Context) error) operation.Ste
 }
 
 // Steps implements operation.Work.
-func (r *run) Steps(context.Context) ([]operation.Step, error) {
+func (r *run) Steps(ctx context.Context) ([]operation.Step, error) {
 	var steps []operation.Step
 	switch {
 	case r.record().State.Final():
@@ -95,8 +95,13 @@ func (r *run) Steps(context.Context) ([]operation.Step, error) {
 	case r.m.cfg.Granter != nil && r.record().State == nf.OccurrenceStarting:
 		steps = append(steps, r.step(nf.PhaseGrant, r.grant))
 	}
+	before, after, err := r.hookSteps(ctx)
+	if err != nil {
+		return nil, err
+	}
 	by := r.carrier()
-	return append(steps, r.step(nf.PhaseBegin, by.begin), r.step(nf.PhaseWait, by.wait), r.step(nf.PhaseObserve, by.observe)), nil
+	steps = append(append(steps, before...), r.step(nf.PhaseBegin, by.begin), r.step(nf.PhaseWait, by.wait))
+	return append(append(steps, after...), r.step(nf.PhaseObserve, by.observe)), nil
 }
 
 // begin begins the engine's operation. From then on, the occurrence is processed.
@@ -240,7 +245,7 @@ func (r *run) stop(ctx context.Context) error {
 			return err
 		}
 	}
-	if op.State != nf.Succeeded {
+	if op.State != nf.Succeeded || r.concluded() {
 		return nil
 	}
 	return r.journal.save(ctx, "", r.vnf, func(rec *record) { rec.Engine.Outcome = string(nf.Succeeded) })

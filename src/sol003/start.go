@@ -54,6 +54,10 @@ func (r *run) start(ctx context.Context) (nf.Operation, error) {
 	case rec.Operation == nf.OccurrenceTerminate && gone:
 		return nf.Operation{}, nil
 	case rec.Engine.Forward != "" && rec.Operation != nf.OccurrenceHeal && !gone:
+		done, err := r.engine().Instances.Operation(ctx, rec.Engine.Forward)
+		if err == nil && done.State == nf.Succeeded { // a script has failed after it
+			return done, nil
+		}
 		return r.engine().Repairs.Retry(ctx, rec.Engine.Forward, r.options())
 	}
 	return r.forward(ctx)
@@ -74,8 +78,12 @@ func (r *run) undo(ctx context.Context, in nf.Instance) (nf.Operation, error) {
 		return r.engine().Repairs.Retry(ctx, rec.Engine.Undo, r.options())
 	case rec.Operation == nf.OccurrenceHeal:
 		return r.engine().Changes.Rollback(ctx, in.ID, nf.RollbackRequest{Revision: in.Revision, Options: r.options()})
-	case last.State == nf.Succeeded:
+	case last.State == nf.Succeeded && last.ID != rec.Engine.Forward:
 		return nf.Operation{}, nil // it was undone already
+	case last.State == nf.Succeeded && rec.Operation == nf.OccurrenceInstantiate: // a script has failed after it
+		return r.engine().Changes.Terminate(ctx, in.ID, nf.TerminateRequest{Options: r.options()})
+	case last.State == nf.Succeeded:
+		return nf.Operation{}, nf.E(nf.Unsupported, "roll back", "occurrence "+rec.ID, errors.New("its script has failed after everything had changed; retry it or make it fail"))
 	}
 	opts := r.options()
 	op, err := r.engine().Repairs.Undo(ctx, in.LastOperation, opts)

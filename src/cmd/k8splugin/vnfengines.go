@@ -5,7 +5,10 @@ import (
 	"context"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
+	"github.com/multicloud-k8s/k8splugin/src/site/script"
 	"github.com/multicloud-k8s/k8splugin/src/sol003"
+	"github.com/multicloud-k8s/k8splugin/src/sol003/hook"
 	"github.com/multicloud-k8s/k8splugin/src/sol003/installer"
 )
 
@@ -16,6 +19,16 @@ func (s *service) vnfEngines(read *descriptors) (map[string]sol003.Engine, error
 		return nil, err
 	}
 	return map[string]sol003.Engine{sol003.ClusterEngine: {Changes: clusters, Repairs: clusters, Instances: clusters, Check: clusters.Check}}, nil
+}
+
+// vnfHooks returns what runs the scripts of VNF descriptors that are not Jobs. Webhooks have the
+// addresses that callbacks may have.
+func (c Config) vnfHooks(read *descriptors) (*hook.Hooks, error) {
+	hosts, err := c.callbackHosts()
+	if err != nil {
+		return nil, err
+	}
+	return hook.New(hook.Config{SSH: script.Runner{}, Send: outbox.NewSend(hosts, "webhook"), File: read.File})
 }
 
 // File implements installer.Packages.

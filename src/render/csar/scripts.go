@@ -64,7 +64,7 @@ func (s *sizing) hooks(in *render.Input) (hooks []render.Hook, warnings []string
 		script := s.scripts[operation]
 		event, runs := scriptEvents[operation]
 		switch {
-		case script.File == "":
+		case script.File == "", remote(script):
 		case !runs:
 			warnings = append(warnings, fmt.Sprintf("the script %s of operation %s is not run; scripts run in %s", script.File, operation, strings.Join(slices.Sorted(maps.Keys(scriptEvents)), ", ")))
 		case given && name == "":
@@ -82,8 +82,11 @@ func (s *sizing) hooks(in *render.Input) (hooks []render.Hook, warnings []string
 
 // scripted reports whether an operation has a script.
 func scripted(all map[string]tosca.Script) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(all)), func(s tosca.Script) bool { return s.File != "" })
+	return slices.ContainsFunc(slices.Collect(maps.Values(all)), func(s tosca.Script) bool { return s.File != "" && !remote(s) })
 }
+
+// remote reports whether a script is none of the region: the ledger of SOL003 runs it.
+func remote(s tosca.Script) bool { return s.Type == nf.SSHScript || s.Type == nf.WebhookScript }
 
 // scriptHook returns the hooks of one script.
 func scriptHook(operation string, event nf.HookEvent, s tosca.Script, image string, in *render.Input) ([]render.Hook, error) {

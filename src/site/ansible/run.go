@@ -87,6 +87,7 @@ func (r *Runner) playbooks(job site.Job, f *folder) []playbook {
 		}
 	case site.Reset:
 		out = append(out, named("remove.yml"))
+	case site.Run: // of the script driver only
 	}
 	return out
 }

@@ -106,17 +106,50 @@ func (p parameters) site(id, project string) (nf.SiteRequest, error) {
 		role        nf.SiteRole
 		nodes       nodes
 	}{{"master_node", "master", nf.ControlPlane, p.Masters}, {"worker_node", "worker", nf.Worker, p.Workers}} {
-		for i, h := range g.nodes.Hosts {
-			h.Name = cmp.Or(h.Name, fmt.Sprintf("%s%d", g.name, i+1))
-			own := loginOf(h.login, g.nodes.login)
-			if own.Password == "" && own.PrivateKey == "" {
-				return out, invalid(fmt.Sprintf("%s.hosts[%d]", g.field, i), "needs a password or a private_key")
-			}
-			out.Site.Hosts = append(out.Site.Hosts, nf.SiteHost{Name: h.Name, Address: h.Address, Port: cmp.Or(h.Port, sshPort), User: own.User, Key: h.Key, Role: g.role})
-			out.Secrets.Hosts[h.Name] = nf.HostCredential{PrivateKey: nf.Secret(own.PrivateKey), Passphrase: nf.Secret(own.Passphrase), Password: nf.Secret(own.Password)}
+		hosts, err := g.nodes.hosts(g.name, g.role, "additionalParams."+Parameter+"."+g.field+".hosts", out.Secrets.Hosts)
+		if err != nil {
+			return out, err
 		}
+		out.Site.Hosts = append(out.Site.Hosts, hosts...)
 	}
 	return out, nil
+}
+
+// hosts returns the hosts, and adds their credentials to the others. At is the place of the
+// list in a request.
+func (n nodes) hosts(name string, role nf.SiteRole, at string, credentials map[string]nf.HostCredential) (out []nf.SiteHost, err error) {
+	for i, h := range n.Hosts {
+		h.Name = cmp.Or(h.Name, fmt.Sprintf("%s%d", name, i+1))
+		own := loginOf(h.login, n.login)
+		if own.Password == "" && own.PrivateKey == "" {
+			return nil, wrong(fmt.Sprintf("%s[%d]", at, i), "needs a password or a private_key")
+		}
+		out = append(out, nf.SiteHost{Name: h.Name, Address: h.Address, Port: cmp.Or(h.Port, sshPort), User: own.User, Key: h.Key, Role: role})
+		credentials[h.Name] = nf.HostCredential{PrivateKey: nf.Secret(own.PrivateKey), Passphrase: nf.Secret(own.Passphrase), Password: nf.Secret(own.Password)}
+	}
+	return out, nil
+}
+
+// Hosts reads a list of hosts with their logins, as master_node.hosts of Parameter has it. At
+// is its place in a request. It returns nf.Invalid for hosts that cannot be used, and for an
+// empty list.
+func Hosts(value any, at string) (hosts []nf.SiteHost, credentials map[string]nf.HostCredential, err error) {
+	var n nodes
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &n.Hosts)
+	}
+	if err != nil || len(n.Hosts) == 0 {
+		return nil, nil, wrong(at, "must be a list of hosts with address, host_key, username, and password or private_key")
+	}
+	credentials = map[string]nf.HostCredential{}
+	if hosts, err = n.hosts("host", nf.Worker, at, credentials); err != nil {
+		return nil, nil, err
+	}
+	if faults := nf.CheckHosts(at, hosts); len(faults) > 0 {
+		return nil, nil, nf.E(nf.Invalid, "use", "the hosts", faults)
+	}
+	return hosts, credentials, nil
 }
 
 // region returns the id of the cloud region.
@@ -137,5 +170,9 @@ func invalid(field, message string) error {
 	if field != "" {
 		at += "." + field
 	}
-	return nf.E(nf.Invalid, string(nf.Instantiate), "the VNF", nf.Violations{{Field: at, Message: message}})
+	return wrong(at, message)
+}
+
+func wrong(at, message string) error {
+	return nf.E(nf.Invalid, "use", "the hosts", nf.Violations{{Field: at, Message: message}})
 }
