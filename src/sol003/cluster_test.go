@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -95,6 +96,29 @@ func TestHosts(t *testing.T) {
 			if v := get(t, m, id); v.Instantiated != nil || v.VIMs != nil {
 				t.Errorf("VNF %s is %+v", id, v)
 			}
+		}
+	})
+}
+
+// TestHostsResume: a process that dies while a cluster is made leaves it to the next one,
+// which makes no second one.
+func TestHostsResume(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		clusters := w.clusters()
+		with := func(c *config) { c.Engines = map[string]sol003.Engine{sol003.ClusterEngine: clusters} }
+		first, stop := w.start(t, with)
+		a := create(t, first)
+		o, err := first.Instantiate(t.Context(), a, hosts())
+		must(t, err)
+		<-time.After(time.Second)
+		stop()
+		m, _ := w.start(t, with)
+		if o = ended(t, m, o.ID); o.State != nf.OccurrenceCompleted {
+			t.Fatalf("the resumed occurrence is %s: %+v", o.State, o.Failure)
+		}
+		if n := len(clusters.Changes.(registrar).Changes.(*engine).ops); n != 1 {
+			t.Errorf("%d operations were begun", n)
 		}
 	})
 }
