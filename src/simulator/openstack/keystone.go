@@ -72,7 +72,7 @@ func (s *Simulator) authenticate(r request) response {
 	}
 	return response{status: http.StatusCreated, header: map[string]string{"X-Subject-Token": token}, body: map[string]any{"token": map[string]any{
 		"methods": []string{"password"}, "expires_at": expires.UTC().Format("2006-01-02T15:04:05.000000Z"), "issued_at": s.cfg.Clock().UTC().Format("2006-01-02T15:04:05.000000Z"),
-		"catalog": []any{service("compute", "/compute/v2.1"), service("network", "/network"), service("image", "/image")},
+		"catalog": []any{service("compute", "/compute/v2.1"), service("network", "/network"), service("image", "/image"), service("orchestration", "/orchestration/v1/project")},
 	}}}
 }
 

@@ -117,7 +117,7 @@ func (s *Simulator) createPort(r request) response {
 func (p *port) body() map[string]any {
 	return map[string]any{
 		"id": p.id, "name": p.name, "description": p.description, "network_id": p.network, "device_id": p.server, "status": "ACTIVE", "admin_state_up": true,
-		"security_groups": p.groups, "fixed_ips": []any{map[string]any{"subnet_id": "subnet-" + p.network, "ip_address": p.address}},
+		"mac_address": "fa:16:3e:00:00:" + p.id[len(p.id)-2:], "security_groups": p.groups, "fixed_ips": []any{map[string]any{"subnet_id": "subnet-" + p.network, "ip_address": p.address}},
 	}
 }
 

@@ -192,6 +192,7 @@ func (s *Simulator) advance() {
 		}
 		return gone
 	})
+	s.progress()
 }
 
 // Fail makes servers of a name fail with a message when they have started; an empty

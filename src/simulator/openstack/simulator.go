@@ -66,6 +66,7 @@ type Simulator struct {
 	networks []Network
 	servers  []*server
 	ports    []*port
+	stacks   []*stack
 	failing  map[string]string // messages of servers that are to fail, by name
 }
 
@@ -91,6 +92,7 @@ func New(cfg Config) (*Simulator, error) {
 	s.compute()
 	s.network()
 	s.image()
+	s.orchestration()
 	return s, nil
 }
 
