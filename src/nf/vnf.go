@@ -88,13 +88,16 @@ type InstantiatedVNF struct {
 	Scale     map[string]int    `json:"scale,omitempty"`     // level of each scaling aspect
 	MaxScale  map[string]int    `json:"max_scale,omitempty"` // of each scaling aspect
 	Zones     map[string]string `json:"zones,omitempty"`     // availability zones that the grant demands, by VDU
+	Stack     string            `json:"stack,omitempty"`     // name of the stack on an OpenStack cloud; empty: the region is a Kubernetes cluster
 	VNFCs     []VNFC            `json:"vnfcs,omitempty"`     // as the last occurrence left them
 	Files     []string          `json:"files,omitempty"`     // lcm-kubernetes-def-files
 	Params    map[string]any    `json:"params,omitempty"`    // additionalParams
 	Engine    string            `json:"engine,omitempty"`    // that carries out its occurrences; empty: the engine of VNF instances
+
+	Points map[string]StackPoint `json:"points,omitempty"` // external connection points of a stack
 }
 
-// VNFC is a component of a VNF: a pod.
+// VNFC is a component of a VNF: a pod, or a server of OpenStack.
 type VNFC struct {
 	VDU          string         `json:"vdu"` // id of the VDU in the VNFD
 	Resource     string         `json:"resource"`
@@ -103,6 +106,7 @@ type VNFC struct {
 	Workload     string         `json:"workload"`             // kind of the object that the pod belongs to: Deployment; Pod if it has no owner
 	Metadata     map[string]any `json:"metadata,omitempty"`
 	Configurable map[string]any `json:"configurable,omitempty"`
+	Points       []VNFCPoint    `json:"points,omitempty"` // of a server
 }
 
 // ID returns the id of the component: "VDU1-web-5d5f-abcde".

@@ -24,6 +24,7 @@ const defaultDomain = "Default"
 type session struct {
 	subject                 string // the host of the cloud
 	transport               http.RoundTripper
+	provider                *gophercloud.ProviderClient
 	compute, network, image *gophercloud.ServiceClient
 }
 
@@ -47,6 +48,7 @@ func (c *Clouds) login(ctx context.Context, o nf.OpenStack) (*session, error) {
 		Transport: careful{inner, o.Insecure}, Timeout: c.cfg.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	s.provider = provider
 	err = sdk.Authenticate(ctx, provider, gophercloud.AuthOptions{
 		IdentityEndpoint: o.AuthURL, Username: o.Username, Password: string(o.Password), DomainName: cmp.Or(o.UserDomain, defaultDomain),
 		Scope: &gophercloud.AuthScope{ProjectName: o.Project, DomainName: cmp.Or(o.ProjectDomain, defaultDomain)}, AllowReauth: true,
