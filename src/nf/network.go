@@ -65,6 +65,8 @@ type Attachment struct {
 	DefaultRoute []string   `json:"default_route,omitempty"` // gateways of a default route through the interface
 	Bandwidth    *Bandwidth `json:"bandwidth,omitempty"`
 	Create       *Creation  `json:"create,omitempty"` // the network if it does not exist; nil: it must exist
+
+	Point string `json:"-"` // connection point of the VNFD that a request of SOL003 attaches; not stored
 }
 
 // Creation says how an instance creates a network that it attaches to.

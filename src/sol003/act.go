@@ -1,6 +1,7 @@
 package sol003
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -34,7 +35,10 @@ func (m *Manager) Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) 
 		if err != nil {
 			return record{}, err
 		}
-		scaling, err := m.resolve.scaling(ctx, v, namesOf(flavor, v.Instantiated.Params), delta)
+		var scaling []nf.Scaling
+		if !stacked(v) {
+			scaling, err = m.resolve.scaling(ctx, v, namesOf(flavor, v.Instantiated.Params), delta)
+		}
 		after := cloned(v)
 		if after.Instantiated.Scale == nil {
 			after.Instantiated.Scale = map[string]int{}
@@ -116,7 +120,11 @@ func (rs resolver) known(ctx context.Context, verb nf.Verb, v nf.VNF, field stri
 	if len(ids) == 0 {
 		return nil
 	}
-	pods, err := rs.cfg.engineOf(v).Instances.Pods(ctx, v.ID)
+	var pods []nf.Pod
+	var err error
+	if !stacked(v) {
+		pods, err = rs.cfg.engineOf(v).Instances.Pods(ctx, v.ID)
+	}
 	if err := nf.IgnoreNotFound(err); err != nil {
 		return err
 	}
@@ -138,10 +146,13 @@ func (rs resolver) known(ctx context.Context, verb nf.Verb, v nf.VNF, field stri
 
 // Connect accepts a change of the networks that the VNF's workloads are attached to. An
 // attachment replaces that of the same interface. It returns nf.Conflict if the VNF is not
-// instantiated.
+// instantiated, and nf.Unsupported if its components are virtual machines.
 func (m *Manager) Connect(ctx context.Context, id string, req nf.ConnectVNFRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceConnectivity, req.VNFRequest, func(_ context.Context, v nf.VNF) (record, error) {
-		return record{Task: task{After: v, Attach: req.Networks}}, instantiated(nf.VNFConnect, v)
+		if err := instantiated(nf.VNFConnect, v); err != nil {
+			return record{}, err
+		}
+		return record{Task: task{After: v, Attach: req.Networks}}, notStacked(nf.VNFConnect, v)
 	})
 }
 
@@ -158,12 +169,13 @@ const (
 // requires a confirmation for that, the occurrence is rolled back, and its error has the
 // value of the parameter confirm. It returns
 // nf.Unsupported if there is no onboarded and enabled package of the project with the
-// descriptor; nf.Invalid for a type of upgrade other than RollingUpdate, files that are not
+// descriptor, or if the components are virtual machines; nf.Invalid for a type of upgrade
+// other than RollingUpdate, files that are not
 // artifacts of the package, and a package without the VNF's flavor; and nf.Conflict if the
 // VNF is not instantiated.
 func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNFPackageRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceCurrentPackage, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
-		if err := instantiated(nf.VNFChangePackage, v); err != nil {
+		if err := cmp.Or(instantiated(nf.VNFChangePackage, v), notStacked(nf.VNFChangePackage, v)); err != nil {
 			return record{}, err
 		}
 		if kind, err := textOf(nf.VNFChangePackage, v, req.Extra, upgradeParameter); err != nil || kind != "" && kind != rollingUpdate {

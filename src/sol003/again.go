@@ -112,7 +112,7 @@ func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store
 		return r, nil, err
 	}
 	_, err = m.cfg.engineOf(v, r.Task.After).Instances.Instance(ctx, v.ID)
-	exists := err == nil
+	exists := err == nil || stackedIn(r.Task) != nil
 	if err := nf.IgnoreNotFound(err); err != nil {
 		return r, nil, err
 	}

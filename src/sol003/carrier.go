@@ -19,9 +19,14 @@ type carrier interface {
 	stop(ctx context.Context) error
 }
 
-// carrier returns what carries out the attempt: on a Kubernetes cluster, the run itself
-// does, with operations of the engine.
-func (r *run) carrier() carrier { return r }
+// carrierOf returns what carries out the attempt: Heat on an OpenStack cloud. On a
+// Kubernetes cluster, the run itself does, with operations of the engine.
+func carrierOf(r *run) carrier {
+	if stackedIn(r.record().Task) != nil {
+		return heat{r}
+	}
+	return r
+}
 
 var _ carrier = (*run)(nil)
 

@@ -20,6 +20,9 @@ func (r *run) Release(context.Context) error {
 	if !state.Final() {
 		return nil
 	}
+	if in := stackedIn(task); in != nil {
+		leave(r, in.Region, state)
+	}
 	kept := packageOf(task, state)
 	for _, pkg := range []string{task.Before.Package, task.After.Package} {
 		if pkg == kept {
@@ -31,6 +34,18 @@ func (r *run) Release(context.Context) error {
 		break
 	}
 	return nil
+}
+
+// leave releases the OpenStack cloud of a VNF that is not instantiated after an occurrence.
+func leave(r *run, region string, state nf.OccurrenceState) {
+	after := r.vnf
+	settle(&after, r.record().Task, state)
+	if after.Instantiated != nil {
+		return
+	}
+	r.attempt.Also(func(ctx context.Context) ([]store.Op, error) {
+		return r.m.cfg.Packages.ReleaseOps(ctx, cloudHolding(r.vnf, region))
+	})
 }
 
 // conclude makes the occurrence enter the state that follows from the attempt.

@@ -180,6 +180,8 @@ func (rs resolver) granted(ctx context.Context, o nf.Occurrence, t task, g nf.Gr
 		switch {
 		case err != nil:
 			return t, err
+		case region.ID != in.Region && (in.Stack != "" || region.Type == nf.OpenStackRegion):
+			return refuse("it has VIM %s, and a VNF of virtual machines stays on the VIM of its request", region.VIMName())
 		case !initial && region.ID != in.Region:
 			return refuse("it has VIM %s, and the VNF is in another one", region.VIMName())
 		case initial:

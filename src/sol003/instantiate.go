@@ -1,6 +1,7 @@
 package sol003
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,8 @@ const (
 
 // Instantiate accepts the instantiation of a VNF. It returns nf.Invalid for an unknown
 // flavor or level, and for files that are not artifacts of the package; nf.NotFound for an
-// unknown VIM; nf.Unsupported for a VIM that is not a Kubernetes cluster; and nf.Conflict
-// if the VNF is instantiated. Other errors of the package and the region end the
+// unknown VIM; nf.Unsupported for a VIM that cannot be used; and nf.Conflict if the VNF is
+// instantiated. Other errors of the package and the region end the
 // occurrence as rolled back.
 func (m *Manager) Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceInstantiate, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
@@ -52,15 +53,8 @@ func (m *Manager) Instantiate(ctx context.Context, id string, req nf.Instantiate
 		if err != nil {
 			return record{}, err
 		}
-		in.Region = region.ID
-		if in.Namespace == "" {
-			in.Namespace = region.DefaultNamespace
-		}
-		if in.Namespace == "" {
-			in.Namespace = "default"
-		}
-		if faults := nf.CheckNamespace("additionalParams.namespace", in.Namespace); len(faults) > 0 {
-			return record{}, nf.E(nf.Invalid, string(nf.Instantiate), "VNF "+v.ID, faults)
+		if err := m.resolve.place(v, &in, region, req); err != nil {
+			return record{}, err
 		}
 		after := v
 		after.Instantiated, after.VIMs = &in, vims
@@ -68,6 +62,19 @@ func (m *Manager) Instantiate(ctx context.Context, id string, req nf.Instantiate
 		after.Extensions, after.Configurable = merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
 		return record{Task: task{After: after, Inputs: inputs, Attach: req.Networks, Workloads: clusters}}, checkTexts(string(nf.Instantiate), "VNF "+v.ID, after)
 	})
+}
+
+// place makes an instantiation one in a region.
+func (rs resolver) place(v nf.VNF, in *nf.InstantiatedVNF, region nf.Region, req nf.InstantiateVNFRequest) error {
+	in.Region = region.ID
+	if region.Type == nf.OpenStackRegion {
+		return rs.stacking(v, in, req)
+	}
+	in.Namespace = cmp.Or(in.Namespace, region.DefaultNamespace, "default")
+	if faults := nf.CheckNamespace("additionalParams.namespace", in.Namespace); len(faults) > 0 {
+		return nf.E(nf.Invalid, string(nf.Instantiate), "VNF "+v.ID, faults)
+	}
+	return nil
 }
 
 // usable returns the package of a VNF. It returns nf.Unsupported if the package is
@@ -193,12 +200,20 @@ func (rs resolver) connections(ctx context.Context, wanted map[string]nf.VIMConn
 	}
 	out := map[string]nf.VIMConnection{}
 	for key, r := range regions {
-		out[key] = nf.VIMConnection{VIM: r.VIMID(), Region: r.ID, Type: orDefault(wanted[key].Type, vimType), Extra: wanted[key].Extra}
+		kind := vimType
+		if r.Type == nf.OpenStackRegion {
+			kind = cloudType
+		}
+		out[key] = nf.VIMConnection{VIM: r.VIMID(), Region: r.ID, Type: orDefault(wanted[key].Type, kind), Extra: wanted[key].Extra}
 	}
 	return out, regions[slices.Sorted(maps.Keys(regions))[0]], nil
 }
 
-const vimType = "ETSINFV.KUBERNETES.V_1"
+// The types of VIMs.
+const (
+	vimType   = "ETSINFV.KUBERNETES.V_1"
+	cloudType = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
+)
 
 func orDefault(text, otherwise string) string {
 	if text != "" {
@@ -231,7 +246,7 @@ func (rs resolver) regionsOf(ctx context.Context, wanted map[string]nf.VIMConnec
 			return nil, nf.E(nf.NotFound, "use", "VIM "+strconv.Quote(nf.Clip(orDefault(wanted[key].VIM, serverOf(wanted[key])), maxQuote)), nil)
 		}
 	}
-	return out, usableVIMs(out)
+	return out, rs.usableVIMs(out)
 }
 
 // has reports whether a region has an API server. Clients of Tacker send the access to a VIM
@@ -242,10 +257,10 @@ func has(r nf.Region, server string) bool {
 	return own != "" && r.Origin != nf.OriginVNF && own == strings.TrimRight(server, "/")
 }
 
-// usableVIMs returns nf.Unsupported if one of the regions is not a Kubernetes cluster.
-func usableVIMs(regions map[string]nf.Region) error {
+// usableVIMs returns nf.Unsupported if VNFs cannot run in one of the regions.
+func (rs resolver) usableVIMs(regions map[string]nf.Region) error {
 	for _, r := range regions {
-		if r.Type == nf.OpenStackRegion {
+		if r.Type == nf.OpenStackRegion && rs.cfg.Clouds == nil {
 			return nf.E(nf.Unsupported, "use", "VIM "+r.VIMName(), errors.New("it is an OpenStack cloud; VNFs run on Kubernetes clusters"))
 		}
 	}

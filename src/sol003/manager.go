@@ -106,6 +106,7 @@ type Config struct {
 
 	Engines   map[string]Engine // of VNFs that the first one does not carry out, by InstantiatedVNF.Engine
 	Hooks     Hooks             // nil: scripts that are not Jobs are not run
+	Clouds    Clouds            // nil: VNFs run on Kubernetes clusters only
 	Granter   Granter           // nil: everything is granted
 	Clock     func() time.Time  // default time.Now
 	Places    int               // attempts that run at once, without those that wait; default 32
@@ -207,7 +208,7 @@ func (m *Manager) PackageOf(ctx context.Context, project, vnfd string) (nf.Packa
 // RegionsOf returns the cloud regions that the connections of a request name, by their
 // keys; without any, it returns the default VIM's under the key "default". It returns
 // nf.NotFound for a VIM that does not exist, and if there is no default, and
-// nf.Unsupported for a region that is not a Kubernetes cluster.
+// nf.Unsupported for an OpenStack cloud, if the configuration has no Clouds.
 func (m *Manager) RegionsOf(ctx context.Context, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.Region, error) {
 	return m.resolve.regionsOf(ctx, wanted)
 }

@@ -113,20 +113,25 @@ func (r *run) observe(ctx context.Context) error {
 		return err
 	}
 	known := r.names(ctx).matchPods(pods)
-	before := components(r.record().Task.Before)
-	now := []nf.VNFC{}
+	var now []nf.VNFC
 	for _, p := range pods {
 		if p.Phase == "Succeeded" || p.Phase == "Failed" {
 			continue
 		}
-		c, found := componentOf(p, known)
-		if !found {
-			continue
+		if c, found := componentOf(p, known); found {
+			now = append(now, c)
 		}
+	}
+	return found(ctx, r, now)
+}
+
+// found records the components that the VNF has now.
+func found(ctx context.Context, r *run, seen []nf.VNFC) error {
+	before, now := components(r.record().Task.Before), append([]nf.VNFC{}, seen...)
+	for i, c := range now {
 		if at := indexOf(before, c); at >= 0 {
-			c.Metadata, c.Configurable = before[at].Metadata, before[at].Configurable
+			now[i].Metadata, now[i].Configurable = before[at].Metadata, before[at].Configurable
 		}
-		now = append(now, c)
 	}
 	slices.SortFunc(now, func(a, b nf.VNFC) int { return strings.Compare(a.ID(), b.ID()) })
 	after, err := r.m.resolve.reached(ctx, r.record().Task.After)

@@ -68,7 +68,7 @@ func (m *Manager) begin(ctx context.Context, id string, kind nf.OccurrenceOperat
 		r.Task.Before, r.Task.Trace = v, req.Trace
 		r.Occurrence = nf.Occurrence{
 			ID: newID(started), VNF: id, Project: v.Project, Region: regionOf(v, r.Task.After), Operation: kind, State: state, Entered: started, Started: started, Params: req.Params,
-			Attempts: []string{op.ID}, CanUndo: kind != nf.OccurrenceTerminate,
+			Attempts: []string{op.ID}, CanUndo: kind != nf.OccurrenceTerminate && (kind != nf.OccurrenceHeal || !stacked(v)),
 		}
 		op.VNF.Occurrence = r.ID
 		return m.first(v, r, op), nil
@@ -84,7 +84,8 @@ func regionOf(before, after nf.VNF) string {
 }
 
 // first returns the request of the first attempt at an occurrence. It holds the package
-// that the VNF will have.
+// that the VNF will have, and the OpenStack cloud that it will be in: the engine holds a
+// Kubernetes cluster.
 func (m *Manager) first(v nf.VNF, r record, op nf.Operation) operation.Request {
 	return operation.Request{
 		Operation: op,
@@ -97,6 +98,13 @@ func (m *Manager) first(v nf.VNF, r record, op nf.Operation) operation.Request {
 				if ops, err = m.cfg.Packages.HoldOps(ctx, holding(v, r.Task.After.Package)); err != nil {
 					return nil, err
 				}
+			}
+			if stacked(r.Task.After) && !stacked(v) {
+				held, err := m.cfg.Packages.HoldOps(ctx, cloudHolding(v, r.Task.After.Instantiated.Region))
+				if err != nil {
+					return nil, err
+				}
+				ops = append(ops, held...)
 			}
 			taken, err := m.locks.TakeOp(ctx, op, v, func(now *nf.VNF) error {
 				if now.Occurrence != v.Occurrence {

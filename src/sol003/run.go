@@ -99,7 +99,7 @@ func (r *run) Steps(ctx context.Context) ([]operation.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	by := r.carrier()
+	by := carrierOf(r)
 	steps = append(append(steps, before...), r.step(nf.PhaseBegin, by.begin), r.step(nf.PhaseWait, by.wait))
 	return append(append(steps, after...), r.step(nf.PhaseObserve, by.observe)), nil
 }
@@ -166,7 +166,7 @@ func (r *run) Undoable(ctx context.Context) (bool, error) {
 	if !r.steps(nf.PhaseBegin) {
 		return false, nil
 	}
-	return r.carrier().active(ctx)
+	return carrierOf(r).active(ctx)
 }
 
 // steps reports whether a step of the phase has begun.
@@ -176,7 +176,7 @@ func (r *run) steps(phase nf.Phase) bool {
 
 // UndoSteps implements operation.Undoer.
 func (r *run) UndoSteps(context.Context) ([]operation.Step, error) {
-	by := r.carrier()
+	by := carrierOf(r)
 	return []operation.Step{r.step(nf.PhaseStop, by.stop), r.step(nf.PhaseObserve, by.observe)}, nil
 }
 

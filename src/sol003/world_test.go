@@ -1,6 +1,7 @@
 package sol003_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"iter"
@@ -41,11 +42,11 @@ func newWorld(t *testing.T) *world {
 		"stack": {ID: "stack", Type: nf.OpenStackRegion},
 		"west":  {ID: "west", Type: nf.KubernetesRegion, Access: nf.Access{Server: "https://west:6443"}},
 	}}
-	for id, vnfd := range map[string]string{"one": "vnfd-1", "two": "vnfd-2", "disabled": "vnfd-3", "empty": "", "foreign": "vnfd-4"} {
+	for id, vnfd := range map[string]string{"one": "vnfd-1", "two": "vnfd-2", "disabled": "vnfd-3", "empty": "", "foreign": "vnfd-4", "stack": ""} {
 		p := nf.Package{ID: id, Digest: "sha256:0", Kind: "csar", Disabled: id == "disabled", VNFD: &nf.VNFD{
 			ID: vnfd, Provider: "Example", Product: "Router", SoftwareVersion: "1.0", Version: "1.0", Artifacts: []nf.PackageArtifact{{Path: "Files/kubernetes/web.yaml"}},
 		}}
-		if id == "empty" {
+		if vnfd == "" { // the one named stack stands for the region of this name, which is held
 			p.Digest, p.VNFD = "", nil
 		}
 		if id == "foreign" {
@@ -70,11 +71,11 @@ func (p packages) PackagesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf
 }
 
 func (p packages) HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error) {
-	return p.HeldTable.HoldOps(ctx, h.Package, h.Holder)
+	return p.HeldTable.HoldOps(ctx, cmp.Or(h.Package, h.Region), h.Holder)
 }
 
 func (p packages) ReleaseOps(ctx context.Context, h nf.Holding) ([]store.Op, error) {
-	return p.Holds().DropOps(ctx, h.Package, h.Holder)
+	return p.Holds().DropOps(ctx, cmp.Or(h.Package, h.Region), h.Holder)
 }
 
 func (w *world) Region(_ context.Context, id string) (nf.Region, error) {

@@ -278,6 +278,8 @@ func (s *scope) vdu(e entity) VDU {
 	case s.r.derives(e.typ, typeDeployable):
 		out.Name = asLabel(out.Name)
 	}
+	out.Compute = nf.Clip(scalar(s.resolve(get(e.node, "capabilities", "virtual_compute", "properties",
+		"requested_additional_capabilities", "properties", "requested_additional_capability_name"))), maxText)
 	profile := s.property(e, "vdu_profile")
 	out.Min = s.number(e.file, get(profile, "min_number_of_instances"), "min_number_of_instances", 0)
 	out.Max = s.number(e.file, get(profile, "max_number_of_instances"), "max_number_of_instances", 0)

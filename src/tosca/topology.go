@@ -33,6 +33,7 @@ type VDU struct {
 	Description string
 	Min, Max    int    // pods, by vdu_profile; Max 0: the profile gives none
 	Initial     int    // pods with all aspects at level 0; -1: the descriptor gives none
+	Compute     string // flavor of a virtual machine: requested_additional_capability_name; empty: none
 	File        string // of the node template
 	Line        int
 }

@@ -42,11 +42,12 @@ type VNFScale struct {
 	Level  int    `json:"scaleLevel"`
 }
 
-// VNFCResource is the pod of a component (VnfcResourceInfo).
+// VNFCResource is the pod or the server of a component (VnfcResourceInfo).
 type VNFCResource struct {
 	ID       string         `json:"id"`
 	VDU      string         `json:"vduId"`
 	Compute  VNFResource    `json:"computeResource"`
+	Points   []VNFCPoint    `json:"vnfcCpInfo,omitempty"`
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 

@@ -46,7 +46,7 @@ func infoOf(in *nf.InstantiatedVNF) *wire.InstantiatedVNF {
 		out.Metadata["lcm-kubernetes-def-files"] = in.Files
 	}
 	for _, c := range in.VNFCs {
-		out.Resources = append(out.Resources, wire.VNFCResource{ID: c.Resource, VDU: c.VDU, Compute: computeOf(c), Metadata: c.Metadata})
+		out.Resources = append(out.Resources, wire.VNFCResource{ID: c.Resource, VDU: c.VDU, Compute: computeOf(c), Points: wire.VNFCPointsOf(c), Metadata: c.Metadata})
 		out.VNFCs = append(out.VNFCs, wire.VNFC{ID: c.ID(), VDU: c.VDU, Resource: c.Resource, State: started, Configurable: c.Configurable})
 	}
 	return out

@@ -156,7 +156,7 @@ func (m *mapper) link(at string, l externalLink) {
 			m.cannot(inner+".cpdId", "is not a connection point that the VNFD binds to a VDU; additionalParams."+pointMap+" can name its workload")
 		}
 		for _, c := range p.Configs {
-			m.point(inner+"."+c.at, nf.Attachment{Network: l.Resource, Workload: workload}, c)
+			m.point(inner+"."+c.at, nf.Attachment{Network: l.Resource, Workload: workload, Point: p.Descriptor}, c)
 		}
 	}
 }

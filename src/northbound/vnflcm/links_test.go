@@ -28,12 +28,12 @@ func TestExternalLinks(t *testing.T) {
 			reason, body string
 			want         []nf.Attachment
 		}{
-			"Plain":   {"the network assigns the address", w.linked(`{}`), []nf.Attachment{{Network: "blue", Workload: "web"}}},
-			"Dynamic": {"which a request may say", w.linked(`{"cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": {"ipAddresses": [{"type": "IPV4", "numDynamicAddresses": 1}]}}]}`), []nf.Attachment{{Network: "blue", Workload: "web"}}},
-			"Fixed":   {"fixed addresses", w.linked(ethernet), []nf.Attachment{{Network: "blue", Workload: "web", MAC: "02:00:00:00:00:01", IPs: []string{"192.0.2.10", "2001:db8::1"}}}},
+			"Plain":   {"the network assigns the address", w.linked(`{}`), []nf.Attachment{{Network: "blue", Workload: "web", Point: "VDU1_CP1"}}},
+			"Dynamic": {"which a request may say", w.linked(`{"cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": {"ipAddresses": [{"type": "IPV4", "numDynamicAddresses": 1}]}}]}`), []nf.Attachment{{Network: "blue", Workload: "web", Point: "VDU1_CP1"}}},
+			"Fixed":   {"fixed addresses", w.linked(ethernet), []nf.Attachment{{Network: "blue", Workload: "web", Point: "VDU1_CP1", MAC: "02:00:00:00:00:01", IPs: []string{"192.0.2.10", "2001:db8::1"}}}},
 			"Mapped": {
 				"the request names the workload", strings.Replace(strings.Replace(w.linked(`{}`), "VDU1_CP1", "other", 1), "{", `{"additionalParams": {"cp_map": {"other": "Deployment/db"}}, `, 1),
-				[]nf.Attachment{{Network: "blue", Workload: "Deployment/db"}},
+				[]nf.Attachment{{Network: "blue", Workload: "Deployment/db", Point: "other"}},
 			},
 		}
 		for name, tc := range cases {
