@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,4 +163,39 @@ func TestTackerClientAlarms(t *testing.T) {
 		t.Errorf("the alarm is %v", shown)
 	}
 	c.run("the VNF is terminated", 0, "vnflcm", "terminate", "--termination-type", "FORCEFUL", "--D", vnf)
+}
+
+// TestTackerClientServers runs the client with a VNF of virtual machines on a simulated
+// OpenStack cloud, with both versions.
+func TestTackerClientServers(t *testing.T) {
+	t.Parallel()
+	s := startBareService(t)
+	cloud, vim := startCloud(t, s)
+	s.onboard(serverCSAR())
+	for _, major := range []string{"1", "2"} {
+		c := newVNFClient(t, s, major)
+		request, point := onServers(vim), map[string]any{"cpdId": "VDU1_CP1", "cpConfig": map[string]any{"one": map[string]any{}}}
+		if major == "1" {
+			request["vimConnectionInfo"] = []any{map[string]string{"id": "vim1", "vimId": vim, "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}}
+			point["cpConfig"] = []any{map[string]any{}}
+		}
+		request["extVirtualLinks"] = []any{map[string]any{"id": "link", "resourceId": "provider", "extCps": []any{point}}}
+		vnf := c.instantiated("on a cloud", c.file(request))
+		c.last(s, vnf, nf.OccurrenceCompleted)
+		if shown := fmt.Sprint(c.shown("it has a server", "vnflcm", "show", vnf)); !strings.Contains(shown, "OS::Nova::Server") || !strings.Contains(shown, "192.0.2.") {
+			t.Errorf("the VNF is %s", shown)
+		}
+		c.run("scale out", 0, "vnflcm", "scale", "--type", "SCALE_OUT", "--aspect-id", "front", vnf)
+		c.last(s, vnf, nf.OccurrenceCompleted)
+		former := c.components(s, vnf)
+		c.run("heal", 0, "vnflcm", "heal", vnf, "--vnfc-instance", former[0])
+		c.last(s, vnf, nf.OccurrenceCompleted)
+		if now := c.components(s, vnf); len(now) != 2 || slices.Contains(now, former[0]) {
+			t.Errorf("the components are %v, want two, and %s replaced", now, former[0])
+		}
+		c.run("terminate", 0, "vnflcm", "terminate", "--D", vnf)
+		if left := slices.Concat(cloud.Stacks(), cloud.Servers(), cloud.Ports()); len(left) > 0 {
+			t.Errorf("%v remain", left)
+		}
+	}
 }

@@ -172,14 +172,6 @@ func renamed(files map[string]string, id string) map[string]string {
 	return files
 }
 
-// onboard uploads a CSAR, and returns the id of its package.
-func (s *testService) onboard(files map[string]string) string {
-	s.t.Helper()
-	id := s.want(http.StatusCreated, s.do("POST", "/vnfpkgm/v1/vnf_packages", map[string]any{})).text(s.t, "id")
-	s.want(http.StatusAccepted, s.send(s.t.Context(), "PUT", "/vnfpkgm/v1/vnf_packages/"+id+"/package_content", archive(files), "Content-Type", "application/zip"))
-	return id
-}
-
 // subscriptions runs the commands for subscriptions, and with version 2 those for alarms.
 func (c vnfClient) subscriptions(callback string) {
 	c.t.Helper()
