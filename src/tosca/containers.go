@@ -181,15 +181,30 @@ func (t *translator) virtualCompute(w *workload) object {
 	properties := get(w.node, "capabilities", "virtual_compute", "properties")
 	t.keys(w.file, properties, "virtual_compute", "virtual_memory", "virtual_cpu")
 	out := object{}
-	if cpu := t.scope.resolve(get(properties, "virtual_cpu")); cpu != nil {
-		t.keys(w.file, cpu, "virtual_cpu", "num_virtual_cpu")
+	cpu := t.scope.resolve(get(properties, "virtual_cpu"))
+	if cpu != nil {
+		t.keys(w.file, cpu, "virtual_cpu", "num_virtual_cpu", "virtual_cpu_pinning")
 		out["cpu"] = t.cpus(w.file, cmp.Or(get(cpu, "num_virtual_cpu"), cpu), "num_virtual_cpu")
 	}
 	if memory := t.scope.resolve(get(properties, "virtual_memory")); memory != nil {
 		t.keys(w.file, memory, "virtual_memory", "virtual_mem_size")
 		out["memory"] = t.size(w.file, cmp.Or(get(memory, "virtual_mem_size"), memory), "virtual_mem_size")
 	}
+	t.pinning(w, t.scope.resolve(get(cpu, "virtual_cpu_pinning")), out)
 	return out
+}
+
+// pinning checks that nodes can give a pod CPUs of its own: their static CPU manager does so
+// for whole numbers of CPUs, if the requests of the pod are its limits.
+func (t *translator) pinning(w *workload, n *yaml.Node, resources object) {
+	t.keys(w.file, n, "virtual_cpu_pinning", "virtual_cpu_pinning_policy")
+	if t.oneOf(w.file, get(n, "virtual_cpu_pinning_policy"), "virtual_cpu_pinning_policy", "static", "dynamic") != "static" {
+		return
+	}
+	cpus, _ := resources["cpu"].(string)
+	if memory, _ := resources["memory"].(string); cpus == "" || strings.HasSuffix(cpus, "m") || memory == "" {
+		t.fault(w.file, n, "CPU pinning of the policy static needs a whole number in num_virtual_cpu, and virtual_mem_size")
+	}
 }
 
 // profile translates what the profile of a VDU says of its pods among each other.

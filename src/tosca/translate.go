@@ -98,9 +98,26 @@ func (t *translator) properties(e entity, known ...string) {
 	t.keys(e.file, get(e.node, "properties"), fmt.Sprintf("%q", e.name), append([]string{"name", "description"}, known...)...)
 }
 
+// given faults each get_input of a node whose input has no value. It would be left out.
+func given(t *translator, file string, n *yaml.Node) {
+	if input := get(n, "get_input"); input != nil && input.Kind == yaml.ScalarNode && t.scope.input(input.Value) == nil {
+		t.fault(file, input, "the input %q has no value: give it a default in topology_template.inputs", nf.Clip(input.Value, maxQuote))
+		return
+	}
+	if n == nil || n.Kind == yaml.AliasNode {
+		return
+	}
+	for _, inner := range n.Content {
+		given(t, file, inner)
+	}
+}
+
 func (t *translator) translate() (Translation, error) {
 	s := t.scope
 	for _, e := range s.nodes {
+		if s.vnf == nil || e.key != s.vnf.key {
+			given(t, e.file, e.node)
+		}
 		if s.isVDU(e) {
 			t.vdu(e)
 		}

@@ -113,7 +113,11 @@ func TestTranslateRejects(t *testing.T) {
 		"Resource":    {"a resource twice", "containers", "extended_resource: example.com/nic", "extended_resource: cpu", `the resource "cpu" is there twice`},
 		"Pages":       {"huge pages alone", "containers", "{name: Log shipper}", "{name: l, huge_pages_resources: [{hugepage_size: 2 MiB, requested_size: 4 MiB}]}", "huge pages need"},
 		"Machine":     {"a virtual machine", "compute", "container_format: docker}\n      capabilities", "container_format: bare}\n      capabilities", `top.yaml:4: the VDU "VDU1" is not a container`},
-		"Capability":  {"an unknown capability", "compute", "virtual_cpu: {num_virtual_cpu: 1}", "virtual_local_storage: []", `"virtual_local_storage" cannot be translated`},
+		"Capability":  {"an unknown capability", "compute", "virtual_memory: {virtual_mem_size: 512 MB}", "virtual_local_storage: []", `"virtual_local_storage" cannot be translated`},
+		"Pinned":      {"a part of a CPU of its own", "compute", "num_virtual_cpu: 1", "num_virtual_cpu: 0.5", "top.yaml:14: CPU pinning of the policy static needs a whole number"},
+		"PinnedRule":  {"which CPUs", "compute", "virtual_cpu_pinning_policy: static", "virtual_cpu_pinning_policy: static, virtual_cpu_pinning_rule: []", `virtual_cpu_pinning: "virtual_cpu_pinning_rule" cannot be translated`},
+		"Policies":    {"another policy", "compute", "virtual_cpu_pinning_policy: static", "virtual_cpu_pinning_policy: some", `virtual_cpu_pinning_policy: "some" cannot be translated; use one of static, dynamic`},
+		"Input":       {"an input without a value", "compute", "name: db\n", "name: {get_input: gone}\n", `top.yaml:18: the input "gone" has no value`},
 		"DNS":         {"a name that objects cannot have", "compute", "name: db\n", "name: Data base\n", "is not a DNS label"},
 	}
 	for name, tc := range cases {
