@@ -76,6 +76,7 @@ func TestDeaths(t *testing.T) {
 type disturbed struct {
 	vnf, occurrence string // the occurrence: that has failed before; empty: none
 	request         request
+	clouds          *clouds // nil: none
 	repair          nf.Verb
 	cancel          string // mode; empty: it is not cancelled
 	nfvo            *nfvo  // nil: none
@@ -131,6 +132,9 @@ func (w *world) crashing(t *testing.T, d disturbed) operationtest.World {
 				c.KV = c.Work.KV
 				e := crashingEngine{w.engine, p}
 				c.Changes, c.Repairs = e, e
+				if d.clouds != nil {
+					c.Clouds = crashingClouds{d.clouds, p}
+				}
 				if d.nfvo != nil {
 					c.Granter = crashingNFVO{d.nfvo, p}
 				}
