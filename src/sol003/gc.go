@@ -114,6 +114,13 @@ func (w *sweep) findRegions(ctx context.Context, found operation.StaleRecords) e
 		if r.Origin != nf.OriginVNF || w.placed[r.ID] {
 			continue
 		}
+		used, err := isUsed(ctx, w.m.cfg.Regions, r.ID)
+		if err != nil {
+			return err
+		}
+		if used {
+			continue
+		}
 		found["cloud region "+r.ID] = func(ctx context.Context) error {
 			err := w.m.cfg.Regions.RemoveRegion(ctx, r.ID)
 			if nf.KindOf(err) == nf.Conflict { // something else uses it
@@ -123,6 +130,14 @@ func (w *sweep) findRegions(ctx context.Context, found operation.StaleRecords) e
 		}
 	}
 	return nil
+}
+
+// isUsed reports whether something uses a region.
+func isUsed(ctx context.Context, regions Regions, id string) (bool, error) {
+	for _, err := range regions.Users(ctx, nf.Holding{Region: id}) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // dropHold drops a hold that its VNF does not need. It drops nothing if the VNF has come
