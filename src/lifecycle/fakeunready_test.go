@@ -28,5 +28,7 @@ func (c *fakeCluster) Pods(ctx context.Context, owner nf.Subject, refs []nf.Ref)
 	for _, h := range health {
 		out = append(out, nf.Pod{Health: h, Workload: h.Ref})
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return append(out, c.pods...), err
 }
