@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,9 +65,10 @@ type Watcher struct {
 	cfg  Config
 	wake delay.Signal // holds a token if a kind that is not watched was asked for
 
-	mu     sync.Mutex
-	kinds  map[place]*kind
-	counts []nf.InstanceCount
+	mu        sync.Mutex
+	kinds     map[place]*kind
+	counts    []nf.InstanceCount
+	unhealthy []string // ids of instances
 }
 
 // place is a kind of object in a region, in any version.
@@ -135,4 +137,12 @@ func (w *Watcher) InstanceCounts() []nf.InstanceCount {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.counts
+}
+
+// Unhealthy returns the ids of the instances whose health was not nf.Healthy when they
+// were counted last.
+func (w *Watcher) Unhealthy() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.unhealthy)
 }

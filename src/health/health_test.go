@@ -376,6 +376,9 @@ func TestInstanceCounts(t *testing.T) {
 			{Region: "west", State: nf.Ready, Health: nf.Unhealthy},
 			{Region: "west", State: nf.Ready, Health: nf.HealthUnknown, Number: 1},
 		}
+		if d := gocmp.Diff([]string{"vnf-2", "vnf-3", "vnf-4"}, watcher.Unhealthy()); d != "" {
+			t.Errorf("instances that are not healthy (-want +got):\n%s", d)
+		}
 		counts := func() []nf.InstanceCount {
 			order := func(a, b nf.InstanceCount) int {
 				return cmp.Or(strings.Compare(a.Region, b.Region), strings.Compare(string(a.State), string(b.State)), strings.Compare(string(a.Health), string(b.Health)))

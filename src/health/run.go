@@ -175,11 +175,16 @@ func (w *Watcher) look(ctx context.Context, region string, ref nf.Ref, k *kind) 
 // could not be compared.
 func (w *Watcher) count(all []nf.Instance) {
 	numbers := map[nf.InstanceCount]int{}
+	var unhealthy []string
 	for _, in := range all {
 		for _, health := range nf.HealthStates() {
 			numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}] += 0
 		}
-		numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: w.InstanceHealth(in).State}]++
+		health := w.InstanceHealth(in).State
+		if health != nf.Healthy {
+			unhealthy = append(unhealthy, in.ID)
+		}
+		numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}]++
 	}
 	counts := make([]nf.InstanceCount, 0, len(numbers))
 	for c, n := range numbers {
@@ -188,5 +193,5 @@ func (w *Watcher) count(all []nf.Instance) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counts = counts
+	w.counts, w.unhealthy = counts, unhealthy
 }

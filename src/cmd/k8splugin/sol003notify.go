@@ -113,9 +113,12 @@ type wellBeing struct {
 
 var _ fault.Source = wellBeing{}
 
-// Instances implements fault.Source.
-func (w wellBeing) Instances(ctx context.Context) ([]nf.Instance, error) {
-	return w.engine.Instances(ctx)
+// Unhealthy implements fault.Source.
+func (w wellBeing) Unhealthy() []string { return w.health.Unhealthy() }
+
+// Instance implements fault.Source.
+func (w wellBeing) Instance(ctx context.Context, id string) (nf.Instance, error) {
+	return w.engine.Instance(ctx, id)
 }
 
 // VNF implements fault.Source.

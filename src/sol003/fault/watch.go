@@ -17,8 +17,11 @@ import (
 
 // Source provides VNFs, their instances, and how these are.
 type Source interface {
-	// Instances returns every instance.
-	Instances(ctx context.Context) ([]nf.Instance, error)
+	// Unhealthy returns the ids of the instances that were not healthy when they were all
+	// looked at last. It sends no request.
+	Unhealthy() []string
+	// Instance returns an instance, or nf.NotFound.
+	Instance(ctx context.Context, id string) (nf.Instance, error)
 	// VNF returns a VNF, whose instance has the same id, or nf.NotFound.
 	VNF(ctx context.Context, id string) (nf.VNF, error)
 	// InstanceHealth returns the health of an instance. It sends no request.
@@ -33,7 +36,7 @@ type Config struct {
 	Source Source
 	NewID  func() string // returns a short unique id
 
-	Every     time.Duration // interval between looks at all instances; default 15 s
+	Every     time.Duration // interval between looks at the unhealthy instances; default 15 s
 	Lasting   time.Duration // how long a fault is there before its alarm, and gone before that is cleared; default 1 min
 	Retention time.Duration // of cleared alarms; default 30 days
 	Clock     func() time.Time
@@ -105,16 +108,12 @@ func (w *Watcher) watch(ctx context.Context) {
 
 // state is what the leader knows of faults.
 type state struct {
-	w     *Watcher
-	vnfs  map[string]*faults // by id; nil: not loaded
-	looks int
+	w    *Watcher
+	vnfs map[string]faults // by id; nil: not loaded
 }
 
 // faults are the faults of one VNF, by their keys.
-type faults struct {
-	all  map[string]*fault
-	seen int // the last look that has found the instance
-}
+type faults map[string]*fault
 
 // fault is a fault that is there, or was there, or has had an alarm.
 type fault struct {
@@ -128,7 +127,7 @@ func (s *state) load(ctx context.Context) error {
 	if s.vnfs != nil {
 		return nil
 	}
-	vnfs, now := map[string]*faults{}, s.w.now()
+	vnfs, now := map[string]faults{}, s.w.now()
 	for r, err := range s.w.alarms.All(ctx, "") {
 		if err != nil {
 			return err
@@ -145,41 +144,33 @@ func (s *state) load(ctx context.Context) error {
 	return nil
 }
 
-func faultOf(vnfs map[string]*faults, vnf, key string) *fault {
+func faultOf(vnfs map[string]faults, vnf, key string) *fault {
 	if vnfs[vnf] == nil {
-		vnfs[vnf] = &faults{all: map[string]*fault{}}
+		vnfs[vnf] = faults{}
 	}
-	all := vnfs[vnf].all
+	all := vnfs[vnf]
 	if all[key] == nil {
 		all[key] = &fault{}
 	}
 	return all[key]
 }
 
-// look compares all instances with the alarms.
+// look compares the instances that are unhealthy, and those that were, with the alarms.
 func (s *state) look(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		return err
 	}
-	instances, err := s.w.cfg.Source.Instances(ctx)
-	if err != nil {
-		return err
-	}
-	s.looks++
-	for _, in := range instances {
-		if known := s.vnfs[in.ID]; known != nil {
-			known.seen = s.looks
+	ids := slices.AppendSeq(s.w.cfg.Source.Unhealthy(), maps.Keys(s.vnfs))
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		in, err := s.w.cfg.Source.Instance(ctx, id)
+		switch {
+		case nf.KindOf(err) == nf.NotFound && s.vnfs[id] != nil:
+			err = s.settle(ctx, nf.VNF{ID: id}, nil, 0) // the faults are gone with the instance
+		case err == nil:
+			err = s.instance(ctx, in)
 		}
-		if err := s.instance(ctx, in); err != nil {
-			return err
-		}
-	}
-	for id, known := range s.vnfs {
-		if known.seen == s.looks {
-			continue
-		}
-		// The instance is gone, and the faults with it.
-		if err := s.settle(ctx, nf.VNF{ID: id}, nil, 0); err != nil {
+		if err := nf.IgnoreNotFound(err); err != nil {
 			return err
 		}
 	}
@@ -221,18 +212,13 @@ func (s *state) instance(ctx context.Context, in nf.Instance) error {
 	for key := range found {
 		faultOf(s.vnfs, in.ID, key)
 	}
-	s.vnfs[in.ID].seen = s.looks
 	return s.settle(ctx, v, found, s.w.cfg.Lasting)
 }
 
 // hold makes the faults of a VNF that have no alarm begin anew, and those that have one
 // last: nothing is known of them.
 func (s *state) hold(id string) {
-	if s.vnfs[id] == nil {
-		return
-	}
-	s.vnfs[id].seen = s.looks
-	for _, f := range s.vnfs[id].all {
+	for _, f := range s.vnfs[id] {
 		if f.alarm != nil {
 			f.last = s.w.now()
 		} else {
@@ -244,7 +230,7 @@ func (s *state) hold(id string) {
 // settle raises, changes and clears the alarms of a VNF. A fault that was not found counts
 // as gone after the time.
 func (s *state) settle(ctx context.Context, v nf.VNF, found map[string]nf.Alarm, gone time.Duration) error {
-	all, now := s.vnfs[v.ID].all, s.w.now()
+	all, now := s.vnfs[v.ID], s.w.now()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		f := all[key]
 		a, there := found[key]

@@ -34,14 +34,26 @@ type world struct {
 
 var _ fault.Source = (*world)(nil)
 
-func (w *world) Instances(context.Context) ([]nf.Instance, error) {
+// Unhealthy also names an instance that is not one of SOL003.
+func (w *world) Unhealthy() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	other := nf.Instance{ID: "other", State: nf.Ready}
-	if w.instance == nil {
-		return []nf.Instance{other}, nil
+	if w.instance == nil || w.health.State == nf.Healthy {
+		return []string{"other"}
 	}
-	return []nf.Instance{other, *w.instance}, nil
+	return []string{"other", w.instance.ID}
+}
+
+func (w *world) Instance(_ context.Context, id string) (nf.Instance, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case id == "other":
+		return nf.Instance{ID: "other", State: nf.Ready}, nil
+	case w.instance == nil || id != w.instance.ID:
+		return nf.Instance{}, nf.E(nf.NotFound, "get", "instance "+id, nil)
+	}
+	return *w.instance, nil
 }
 
 func (w *world) VNF(_ context.Context, id string) (nf.VNF, error) {
