@@ -65,8 +65,8 @@ func (rs resolver) hooked(ctx context.Context, kind nf.OccurrenceOperation, req 
 	if rs.cfg.Hooks == nil || kind == nf.OccurrenceModify {
 		return nil
 	}
-	pkg, scripts, err := rs.scripts(ctx, t)
-	if err != nil || len(scripts) == 0 {
+	pkg, all, err := rs.scripts(ctx, t)
+	if err != nil || len(all) == 0 {
 		return err
 	}
 	r.Task.Secret = map[string]any{}
@@ -78,7 +78,7 @@ func (rs resolver) hooked(ctx context.Context, kind nf.OccurrenceOperation, req 
 	r.Task.Extra = withoutSecrets(withoutHosts(req.Extra))
 	for _, suffix := range [...]string{startSuffix, endSuffix, rollbackSuffix + startSuffix, rollbackSuffix + endSuffix} {
 		name := interfaceOperation(kind) + suffix
-		script, found := scripts[name]
+		script, found := all[name]
 		if !found {
 			continue
 		}
@@ -131,13 +131,17 @@ func callOf(pkg, name string, s tosca.Script) (nf.VNFHook, error) {
 	return out, nil
 }
 
-// hookSteps returns the steps that run scripts before and after the engine's operation.
-func (r *run) hookSteps(ctx context.Context) (before, after []operation.Step, err error) {
+// scripts runs the scripts of an attempt.
+type scripts struct{ run *run }
+
+// steps returns the steps that run scripts before and after the engine's operation.
+func (sc scripts) steps(ctx context.Context) (before, after []operation.Step, err error) {
+	r := sc.run
 	if r.m.cfg.Hooks == nil {
 		return nil, nil, nil
 	}
-	pkg, scripts, err := r.m.resolve.scripts(ctx, r.record().Task)
-	if err != nil || len(scripts) == 0 {
+	pkg, all, err := r.m.resolve.scripts(ctx, r.record().Task)
+	if err != nil || len(all) == 0 {
 		return nil, nil, err
 	}
 	name := interfaceOperation(r.record().Operation)
@@ -146,7 +150,7 @@ func (r *run) hookSteps(ctx context.Context) (before, after []operation.Step, er
 	}
 	for i, steps := range [...]*[]operation.Step{&before, &after} {
 		suffix := [...]string{startSuffix, endSuffix}[i]
-		script, found := scripts[name+suffix]
+		script, found := all[name+suffix]
 		if !found {
 			continue
 		}
@@ -154,16 +158,17 @@ func (r *run) hookSteps(ctx context.Context) (before, after []operation.Step, er
 		if err != nil {
 			return nil, nil, err
 		}
-		step := r.step(nf.PhaseScript, func(ctx context.Context) error { return r.script(ctx, call) })
+		step := r.step(nf.PhaseScript, func(ctx context.Context) error { return sc.execute(ctx, call) })
 		step.StageName, step.Index = name+suffix, i+1
 		*steps = append(*steps, step)
 	}
 	return before, after, nil
 }
 
-// script runs one script. From then on, the occurrence is processed: something may have
+// execute runs one script. From then on, the occurrence is processed: something may have
 // changed. Its output is the log of the attempt.
-func (r *run) script(ctx context.Context, call nf.VNFHook) error {
+func (sc scripts) execute(ctx context.Context, call nf.VNFHook) error {
+	r := sc.run
 	if err := r.journal.save(ctx, stateOf(r.op().Verb), r.vnf, nil); err != nil {
 		return err
 	}
@@ -186,9 +191,9 @@ func (r *run) script(ctx context.Context, call nf.VNFHook) error {
 const outcomeTimeout = 10 * time.Second
 
 // concluded reports whether a script runs, or has run, after the engine's operation.
-func (r *run) concluded() bool {
+func (sc scripts) concluded() bool {
 	begun := false
-	for _, s := range r.op().Steps {
+	for _, s := range sc.run.op().Steps {
 		if begun && s.Phase == nf.PhaseScript {
 			return true
 		}

@@ -95,7 +95,7 @@ func (r *run) Steps(ctx context.Context) ([]operation.Step, error) {
 	case r.m.cfg.Granter != nil && r.record().State == nf.OccurrenceStarting:
 		steps = append(steps, r.step(nf.PhaseGrant, r.grant))
 	}
-	before, after, err := r.hookSteps(ctx)
+	before, after, err := scripts{r}.steps(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (r *run) stop(ctx context.Context) error {
 			return err
 		}
 	}
-	if op.State != nf.Succeeded || r.concluded() {
+	if op.State != nf.Succeeded || (scripts{r}).concluded() {
 		return nil
 	}
 	return r.journal.save(ctx, "", r.vnf, func(rec *record) { rec.Engine.Outcome = string(nf.Succeeded) })
