@@ -60,12 +60,18 @@ func (v VNF) Scope() Scope {
 	return s
 }
 
-// State returns the instantiationState of the VNF.
+// The instantiation states of VNFs.
+const (
+	VNFNotInstantiated = "NOT_INSTANTIATED"
+	VNFInstantiated    = "INSTANTIATED"
+)
+
+// State returns the instantiation state of the VNF.
 func (v VNF) State() string {
 	if v.Instantiated == nil {
-		return "NOT_INSTANTIATED"
+		return VNFNotInstantiated
 	}
-	return "INSTANTIATED"
+	return VNFInstantiated
 }
 
 // VIMConnection is how a VNF reaches a VIM. A VIM is a cloud region: what a request says

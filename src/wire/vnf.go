@@ -60,12 +60,6 @@ type VNFC struct {
 	Configurable map[string]any `json:"vnfcConfigurableProperties,omitempty"`
 }
 
-// The values of VNF.State.
-const (
-	VNFNotInstantiated = "NOT_INSTANTIATED"
-	VNFInstantiated    = "INSTANTIATED"
-)
-
 // VNFOccurrence is an operation on a VNF as SOL003 describes it (VnfLcmOpOcc).
 type VNFOccurrence struct {
 	ID        string                 `json:"id"`

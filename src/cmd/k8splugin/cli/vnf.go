@@ -69,7 +69,7 @@ func vnfList(s *session) *cobra.Command {
 	q.add(cmd, "vnfd", "vnfdId", "filter by id of the VNFD")
 	q.add(cmd, "state", "instantiationState", "filter by state: INSTANTIATED or NOT_INSTANTIATED")
 	filterFlags(q, []string{"vnfInstanceName", "vnfdId", "instantiationState"})
-	completeFlag(cmd, "state", fixed(wire.VNFInstantiated, wire.VNFNotInstantiated))
+	completeFlag(cmd, "state", fixed(nf.VNFInstantiated, nf.VNFNotInstantiated))
 	return cmd
 }
 
