@@ -58,11 +58,11 @@ func (s *stack) attempt() string {
 
 // stacksAt returns a path below that of all stacks. Its parts may have any characters.
 func stacksAt(parts ...string) string {
-	at := "stacks"
+	escaped := []string{"stacks"}
 	for _, part := range parts {
-		at += "/" + url.PathEscape(part)
+		escaped = append(escaped, url.PathEscape(part))
 	}
-	return at
+	return strings.Join(escaped, "/")
 }
 
 // heat calls Heat at a path, which may have a query.

@@ -130,31 +130,31 @@ func (st *stack) body() map[string]any {
 // readStack reads the body of a request, and returns the resources that its template
 // describes.
 func (s *Simulator) readStack(r request) (in stackRequest, wanted []*resource, refusal *response) {
-	refused := func(kind, format string, args ...any) (stackRequest, []*resource, *response) {
-		return in, nil, new(refuseStack(http.StatusBadRequest, kind, format, args...))
+	refused := func(kind, format string, args ...any) *response {
+		return new(refuseStack(http.StatusBadRequest, kind, format, args...))
 	}
 	if err := decode(r, &in); err != nil {
-		return refused("HTTPBadRequest", "%s", err)
+		return in, nil, refused("HTTPBadRequest", "%s", err)
 	}
 	if !in.DisableRollback {
-		return refused("HTTPBadRequest", "a rollback is not simulated")
+		return in, nil, refused("HTTPBadRequest", "a rollback is not simulated")
 	}
 	for tag := range strings.SplitSeq(in.Tags, ",") {
 		if !tagForm.MatchString(tag) {
-			return refused("ValueError", "Invalid tag %q", tag)
+			return in, nil, refused("ValueError", "Invalid tag %q", tag)
 		}
 	}
 	t, err := readTemplate(in.Template)
 	if err != nil {
-		return refused("InvalidTemplateVersion", "%s", err)
+		return in, nil, refused("InvalidTemplateVersion", "%s", err)
 	}
 	params, err := t.check(in.Parameters)
 	if err != nil {
-		return refused("UserParameterMissing", "%s", err)
+		return in, nil, refused("UserParameterMissing", "%s", err)
 	}
 	wanted, err = t.describe(described{params: params, files: in.Files})
 	if err != nil {
-		return refused("StackValidationFailed", "%s", err)
+		return in, nil, refused("StackValidationFailed", "%s", err)
 	}
 	return in, wanted, nil
 }
