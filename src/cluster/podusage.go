@@ -45,6 +45,7 @@ func (g Gauge) Usage(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf
 	if err := look.set.readOnce(ctx, look.unread); err != nil {
 		return nil, err
 	}
+	look.set.explain(ctx, eventKind) // reads the pods
 	pods, namespaces := look.set.view.allotments(refs)
 	var out []nf.PodUsage
 	for _, namespace := range namespaces {
