@@ -37,7 +37,7 @@ func TestTranscripts(t *testing.T) {
 	for _, file := range transcripts(t) {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			s := startBareService(t, func(c *Config) { c.CallbackAllow = "127.0.0.1" })
+			s := startBareService(t, func(c *Config) { c.CallbackAllow, c.VNFNotify.Test = "127.0.0.1", true })
 			host := sitetest.New(t)
 			callback := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 			t.Cleanup(callback.Close)
