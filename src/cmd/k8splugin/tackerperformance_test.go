@@ -26,7 +26,7 @@ func TestTackerClientPerformance(t *testing.T) {
 	a.metrics.Measure(metricsserver.Pod{
 		Namespace: a.namespace, Name: pods[0].Name, Labels: pods[0].Labels, Containers: []metricsserver.Container{{Name: "c", CPU: "125m", Memory: "50Mi"}},
 	})
-	c := vnfClient{tackerClient{t, []string{"--os-tacker-api-version", "2", "--os-auth-type", "none", "--os-endpoint", a.url}}, "2", nf.Region{ID: "sandbox"}.VIMID()}
+	c := vnfClient{tackerClient{t, []string{"--os-tacker-api-version", "2", "--os-auth-type", "none", "--os-endpoint", a.url}}, "2", nf.Region{ID: "sandbox"}.VIMID(), ""}
 	id := fmt.Sprint(c.shown("a job", "vnfpm", "job", "create", c.file(map[string]any{
 		"objectType": "Vnf", "objectInstanceIds": []string{a.vnf}, "callbackUri": a.callback,
 		"criteria": map[string]any{"performanceMetric": []string{"VCpuUsageMeanVnf." + a.vnf}, "performanceMetricGroup": []string{}, "collectionPeriod": 5, "reportingPeriod": 5},
