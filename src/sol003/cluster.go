@@ -39,15 +39,19 @@ func (m *Manager) NewRegions(ctx context.Context, id string, req nf.InstantiateV
 	if err != nil {
 		return nil, true, err
 	}
-	region, err := m.resolve.regionOnHosts(ctx, v, inputsOf(req.Extra, req.Flavor, req.Level))
+	region, cloud, err := m.resolve.regionOnHosts(ctx, v, inputsOf(req.Extra, req.Flavor, req.Level))
+	if cloud != "" {
+		return []string{region, cloud}, true, err
+	}
 	return []string{region}, true, err
 }
 
-// regionOnHosts returns the cloud region that a VNF on hosts makes.
-func (rs resolver) regionOnHosts(ctx context.Context, v nf.VNF, inputs map[string]any) (string, error) {
+// regionOnHosts returns the cloud region that a VNF on hosts makes, and that in which it
+// creates machines, or "".
+func (rs resolver) regionOnHosts(ctx context.Context, v nf.VNF, inputs map[string]any) (region, cloud string, err error) {
 	engine, found := rs.cfg.Engines[ClusterEngine]
 	if !found {
-		return "", nf.E(nf.Unsupported, string(nf.Instantiate), "VNF "+v.ID, errors.New("this service makes no clusters on hosts"))
+		return "", "", nf.E(nf.Unsupported, string(nf.Instantiate), "VNF "+v.ID, errors.New("this service makes no clusters on hosts"))
 	}
 	return engine.Check(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: v.Package, Inputs: nf.Inputs{Parameters: inputs}}, ID: v.ID, Project: nf.ProjectOf(v.Project)})
 }
@@ -55,7 +59,7 @@ func (rs resolver) regionOnHosts(ctx context.Context, v nf.VNF, inputs map[strin
 // installation returns the record of the instantiation of a VNF on hosts. The credentials of
 // the hosts are in the task alone.
 func (rs resolver) installation(ctx context.Context, v nf.VNF, in nf.InstantiatedVNF, inputs map[string]any) (record, error) {
-	region, err := rs.regionOnHosts(ctx, v, inputs)
+	region, _, err := rs.regionOnHosts(ctx, v, inputs)
 	if err != nil {
 		return record{}, err
 	}

@@ -2,6 +2,7 @@ package sol003_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +23,14 @@ func hosts() nf.InstantiateVNFRequest {
 // clusters is an engine of VNFs on hosts, which registers their region as it begins.
 func (w *world) clusters() sol003.Engine {
 	e := newEngine()
-	check := func(_ context.Context, req nf.InstantiateRequest) (string, error) {
+	check := func(_ context.Context, req nf.InstantiateRequest) (region, cloud string, err error) {
 		installation, _ := req.Inputs.Parameters["k8s_cluster_installation_param"].(map[string]any)
-		region, _ := installation["vim_name"].(string)
+		region, _ = installation["vim_name"].(string)
+		cloud, _ = installation["cloud"].(string)
 		if region == "" || installation["password"] != "s3cret" {
-			return "", nf.E(nf.Invalid, "instantiate", "the VNF", nf.Violations{{Field: "vim_name", Message: "is missing"}})
+			return "", "", nf.E(nf.Invalid, "instantiate", "the VNF", nf.Violations{{Field: "vim_name", Message: "is missing"}})
 		}
-		return region, nil
+		return region, cloud, nil
 	}
 	return sol003.Engine{Changes: registrar{e, w}, Repairs: e, Instances: e, Check: check}
 }
@@ -63,6 +65,11 @@ func TestHosts(t *testing.T) {
 		regions, bare, err := m.NewRegions(ctx, a, hosts())
 		if err != nil || !bare || len(regions) != 1 || regions[0] != "metal" {
 			t.Errorf("the request makes %v (%v): %v", regions, bare, err)
+		}
+		onMachines := hosts()
+		onMachines.Extra["k8s_cluster_installation_param"].(map[string]any)["cloud"] = "sky"
+		if regions, _, err := m.NewRegions(ctx, a, onMachines); err != nil || !slices.Equal(regions, []string{"metal", "sky"}) {
+			t.Errorf("the request for machines requires permissions in %v: %v", regions, err)
 		}
 		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Instantiate(ctx, a, hosts()) })
 		v := get(t, m, a)

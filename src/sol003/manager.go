@@ -70,9 +70,9 @@ type Engine struct {
 	Changes   Changes
 	Repairs   Repairs
 	Instances Instances
-	// Check returns the cloud region that an instantiation makes, and its errors that can be
-	// known in advance.
-	Check func(ctx context.Context, req nf.InstantiateRequest) (region string, err error)
+	// Check returns the cloud region that an instantiation makes, that in which it creates
+	// machines, or "", and its errors that can be known in advance.
+	Check func(ctx context.Context, req nf.InstantiateRequest) (region, cloud string, err error)
 }
 
 // Hooks runs the scripts of VNF descriptors that are not Jobs.

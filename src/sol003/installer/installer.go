@@ -63,14 +63,18 @@ const (
 // flavorParameter is the parameter of a package with the deployment flavor.
 const flavorParameter = "flavour_id"
 
-// Check returns the cloud region that an instantiation makes. It returns nf.Invalid for
-// parameters that describe no cluster, and for a script that the package does not have.
-func (i *Installer) Check(ctx context.Context, req nf.InstantiateRequest) (region string, err error) {
+// Check returns the cloud region that an instantiation makes, and that in which it creates
+// machines, or "". It returns nf.Invalid for parameters that describe no cluster, and for a
+// script that the package does not have.
+func (i *Installer) Check(ctx context.Context, req nf.InstantiateRequest) (region, cloud string, err error) {
 	site, err := i.request(ctx, req)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return site.Site.Region, site.Validate()
+	if m := site.Site.Machines; m != nil {
+		cloud = m.Cloud
+	}
+	return site.Site.Region, cloud, site.Validate()
 }
 
 // Instantiate creates the site of a VNF.

@@ -120,9 +120,9 @@ func TestInstantiate(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	i, req := w.installer(t), request(t, "simple", full)
-	region, err := i.Check(t.Context(), req)
-	if err != nil || region != "edge" || len(w.requests) != 0 {
-		t.Fatalf("the check returns %s, makes %d requests: %v", region, len(w.requests), err)
+	region, cloud, err := i.Check(t.Context(), req)
+	if err != nil || region != "edge" || cloud != "" || len(w.requests) != 0 {
+		t.Fatalf("the check returns %s and %q, makes %d requests: %v", region, cloud, len(w.requests), err)
 	}
 	if _, err := i.Instantiate(t.Context(), req); err != nil {
 		t.Fatal(err)
@@ -153,6 +153,34 @@ func TestInstantiate(t *testing.T) {
 	}
 }
 
+const onMachines = `{"vim_name": "edge", "trust_on_first_use": true, "machines": {"cloud_region_id": "cloud", "image": "debian", "flavor": "medium", "networks": ["management"], "workers": 2},
+	"master_node": {"username": "debian", "private_key": "KEY"}, "worker_node": {"password": "p1"}}`
+
+// TestMachines has the site create its hosts in an OpenStack cloud.
+func TestMachines(t *testing.T) {
+	t.Parallel()
+	w := &world{}
+	i, req := w.installer(t), request(t, "simple", onMachines)
+	if region, cloud, err := i.Check(t.Context(), req); err != nil || region != "edge" || cloud != "cloud" {
+		t.Fatalf("the check returns %s and %s: %v", region, cloud, err)
+	}
+	if _, err := i.Instantiate(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	got := w.requests[0].(nf.SiteRequest)
+	if diff := cmp.Diff(&nf.Machines{Cloud: "cloud", Image: "debian", Flavor: "medium", Networks: []string{"management"}}, got.Site.Machines); diff != "" {
+		t.Errorf("the machines (-want +got):\n%s", diff)
+	}
+	logins := map[string]string{}
+	for _, h := range got.Site.Hosts {
+		c := got.Secrets.Hosts[h.Name]
+		logins[h.Name] = h.User + " " + string(h.Role) + " " + string(c.PrivateKey) + string(c.Password)
+	}
+	if diff := cmp.Diff(map[string]string{"master1": "debian control_plane KEY", "worker1": "debian worker p1", "worker2": "debian worker p1"}, logins); diff != "" {
+		t.Errorf("the hosts (-want +got):\n%s", diff)
+	}
+}
+
 // TestWrongParameters: each error names the parameter, and shows no credential.
 func TestWrongParameters(t *testing.T) {
 	t.Parallel()
@@ -166,10 +194,13 @@ func TestWrongParameters(t *testing.T) {
 		"Region":     {"the VIM's name is the id of its region", "simple", `{"vim_name": "my vim", "master_node": {"hosts": [{}]}}`, "vim_name"},
 		"NoScript":   {"a script makes the cluster", "bare", `{"trust_on_first_use": true, "master_node": {"hosts": [{"address": "10.0.0.1", "username": "u", "password": "s3cret"}]}}`, "script_path: is missing"},
 		"OtherFile":  {"it is in the package", "bare", `{"script_path": "/etc/passwd", "master_node": {"hosts": [{"address": "10.0.0.1", "username": "u", "password": "s3cret"}]}}`, `"/etc/passwd" is not in the VNF package`},
+		"Both":       {"machines become the hosts", "simple", `{"machines": {}, "master_node": {"hosts": [{"address": "10.0.0.1"}]}}`, "machines: contradicts"},
+		"NoImage":    {"a machine has an image", "simple", `{"machines": {"cloud_region_id": "cloud", "flavor": "m", "networks": ["n"]}, "master_node": {"username": "u", "password": "s3cret"}}`, "machines.image"},
+		"NoMachine":  {"a machine has a login", "simple", `{"machines": {"cloud_region_id": "cloud", "image": "i", "flavor": "m", "networks": ["n"]}, "master_node": {"username": "u"}}`, "master_node: needs a password"},
 		"RemoveFile": {"so is the one that removes it", "simple", `{"remove_script_path": "none.sh", "master_node": {"hosts": [{"address": "10.0.0.1", "username": "u", "password": "s3cret"}]}}`, "remove_script_path"},
 	}
 	for name, tc := range cases {
-		_, err := (&world{}).installer(t).Check(t.Context(), request(t, tc.flavor, tc.parameter))
+		_, _, err := (&world{}).installer(t).Check(t.Context(), request(t, tc.flavor, tc.parameter))
 		if nf.KindOf(err) != nf.Invalid || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %s: %v", name, tc.reason, err)
 		}
@@ -241,6 +272,7 @@ func TestOperations(t *testing.T) {
 // FuzzParameters: a parameter is refused, or describes a site that is valid.
 func FuzzParameters(f *testing.F) {
 	f.Add([]byte(full))
+	f.Add([]byte(onMachines))
 	f.Add([]byte(`{"master_node": {"hosts": [{"address": "::1", "port": -1}]}, "worker_node": 1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if !json.Valid(text) {
@@ -248,7 +280,7 @@ func FuzzParameters(f *testing.F) {
 		}
 		w := &world{}
 		i, req := w.installer(t), request(t, "simple", string(text))
-		region, err := i.Check(t.Context(), req)
+		region, _, err := i.Check(t.Context(), req)
 		if err != nil {
 			if kind := nf.KindOf(err); kind != nf.Invalid {
 				t.Errorf("%s: %v", text, err)

@@ -17,14 +17,15 @@ const Parameter = "k8s_cluster_installation_param"
 // parameters are the value of Parameter. Its names are those of Tacker, as far as Tacker has
 // them.
 type parameters struct {
-	Script   string   `json:"script_path"`        // an artifact of the package; empty: the script of instantiate_end
-	Remove   string   `json:"remove_script_path"` // empty: the script of terminate_end, or none
-	VIM      string   `json:"vim_name"`           // the cloud region; empty: "kubernetes_vim_" with the id of the VNF
-	Timeout  int      `json:"timeout"`            // in seconds; 0: that of the service
-	FirstUse bool     `json:"trust_on_first_use"` // hosts need no host_key
-	Options  []string `json:"script_options"`     // arguments of the script
-	Masters  nodes    `json:"master_node"`
-	Workers  nodes    `json:"worker_node"`
+	Script   string    `json:"script_path"`        // an artifact of the package; empty: the script of instantiate_end
+	Remove   string    `json:"remove_script_path"` // empty: the script of terminate_end, or none
+	VIM      string    `json:"vim_name"`           // the cloud region; empty: "kubernetes_vim_" with the id of the VNF
+	Timeout  int       `json:"timeout"`            // in seconds; 0: that of the service
+	FirstUse bool      `json:"trust_on_first_use"` // hosts need no host_key
+	Options  []string  `json:"script_options"`     // arguments of the script
+	Machines *machines `json:"machines"`           // that the hosts are; nil: the hosts exist
+	Masters  nodes     `json:"master_node"`
+	Workers  nodes     `json:"worker_node"`
 	Proxy    struct {
 		HTTP  string `json:"http_proxy"`
 		HTTPS string `json:"https_proxy"`
@@ -40,6 +41,19 @@ type nodes struct {
 	Hosts       []host `json:"hosts"`
 	PodCIDR     string `json:"pod_cidr"`
 	ClusterCIDR string `json:"cluster_cidr"` // subnet of Services
+}
+
+// machines are virtual machines of an OpenStack cloud, which become the hosts. Their login is
+// that of the groups, for the user of the image.
+type machines struct {
+	Cloud          string   `json:"cloud_region_id"`
+	Image          string   `json:"image"`
+	Flavor         string   `json:"flavor"`
+	Networks       []string `json:"networks"`
+	KeyPair        string   `json:"key_pair"`
+	SecurityGroups []string `json:"security_groups"`
+	ControlPlanes  int      `json:"control_planes"` // 0: 1
+	Workers        int      `json:"workers"`
 }
 
 type host struct {
@@ -74,8 +88,11 @@ func read(values map[string]any) (parameters, error) {
 		}
 		return out, invalid("", message)
 	}
-	if len(out.Masters.Hosts) == 0 {
-		return out, invalid("master_node.hosts", "are missing: name the hosts with their addresses; the service does not find them by connection points")
+	switch given := len(out.Masters.Hosts) + len(out.Workers.Hosts); {
+	case out.Machines != nil && given > 0:
+		return out, invalid("machines", "contradicts the hosts of master_node and worker_node")
+	case out.Machines == nil && len(out.Masters.Hosts) == 0:
+		return out, invalid("master_node.hosts", "are missing: name the hosts with their addresses, or machines; the service does not find them by connection points")
 	}
 	return out, nil
 }
@@ -101,6 +118,9 @@ func (p parameters) site(id, project string) (nf.SiteRequest, error) {
 			out.Site.Parameters[name] = value
 		}
 	}
+	if p.Machines != nil {
+		return out, p.create(&out)
+	}
 	for _, g := range []struct {
 		field, name string
 		role        nf.SiteRole
@@ -115,6 +135,27 @@ func (p parameters) site(id, project string) (nf.SiteRequest, error) {
 	return out, nil
 }
 
+// create has the site create its hosts. Their keys are pinned at the first connection.
+func (p parameters) create(out *nf.SiteRequest) error {
+	m := p.Machines
+	out.Site.Machines = &nf.Machines{Cloud: m.Cloud, Image: m.Image, Flavor: m.Flavor, Networks: m.Networks, KeyPair: m.KeyPair, SecurityGroups: m.SecurityGroups}
+	if faults := out.Site.Machines.Violations("additionalParams." + Parameter + ".machines"); len(faults) > 0 {
+		return nf.E(nf.Invalid, string(nf.Instantiate), "the VNF", faults)
+	}
+	out.Site.Hosts = nf.MachineHosts(p.Masters.User, cmp.Or(m.ControlPlanes, 1), m.Workers)
+	for _, h := range out.Site.Hosts {
+		own, field := p.Masters.login, "master_node"
+		if h.Role == nf.Worker {
+			own, field = loginOf(p.Workers.login, own), "worker_node"
+		}
+		if own.Password == "" && own.PrivateKey == "" {
+			return invalid(field, "needs a password or a private_key")
+		}
+		out.Secrets.Hosts[h.Name] = own.credential()
+	}
+	return nil
+}
+
 // hosts returns the hosts, and adds their credentials to the others. At is the place of the
 // list in a request.
 func (n nodes) hosts(name string, role nf.SiteRole, at string, credentials map[string]nf.HostCredential) (out []nf.SiteHost, err error) {
@@ -125,7 +166,7 @@ func (n nodes) hosts(name string, role nf.SiteRole, at string, credentials map[s
 			return nil, wrong(fmt.Sprintf("%s[%d]", at, i), "needs a password or a private_key")
 		}
 		out = append(out, nf.SiteHost{Name: h.Name, Address: h.Address, Port: cmp.Or(h.Port, sshPort), User: own.User, Key: h.Key, Role: role})
-		credentials[h.Name] = nf.HostCredential{PrivateKey: nf.Secret(own.PrivateKey), Passphrase: nf.Secret(own.Passphrase), Password: nf.Secret(own.Password)}
+		credentials[h.Name] = own.credential()
 	}
 	return out, nil
 }
@@ -154,6 +195,10 @@ func Hosts(value any, at string) (hosts []nf.SiteHost, credentials map[string]nf
 
 // region returns the id of the cloud region.
 func (p parameters) region(vnf string) string { return cmp.Or(p.VIM, "kubernetes_vim_"+vnf) }
+
+func (l login) credential() nf.HostCredential {
+	return nf.HostCredential{PrivateKey: nf.Secret(l.PrivateKey), Passphrase: nf.Secret(l.Passphrase), Password: nf.Secret(l.Password)}
+}
 
 // loginOf returns the login of a host, which is the common one as far as it has none of its
 // own.
