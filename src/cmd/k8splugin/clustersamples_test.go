@@ -51,20 +51,7 @@ func TestClusterSamples(t *testing.T) {
 func TestReceiverSample(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "python3", filepath.Join("..", "..", "..", "deployments", "samples", "clusters", "receiver.py"), "--listen", "127.0.0.1:0", "--folder", folder)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Wait() }) // the context of the test kills it
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://127.0.0.1:" + strings.TrimSpace(strings.TrimPrefix(line, "listening on port "))
+	url, _ := startReceiver(t, "clusters", "--folder", folder)
 	for body, want := range map[string]int{
 		`{"cloud_region_id": "edge-1", "kubeconfig": "a3ViZQ=="}`:    http.StatusNoContent,
 		`{"cloud_region_id": "../edge-1", "kubeconfig": "a3ViZQ=="}`: http.StatusBadRequest,
@@ -89,4 +76,26 @@ func TestReceiverSample(t *testing.T) {
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
 		t.Errorf("the receiver has written %v: %v", entries, err)
 	}
+}
+
+// startReceiver starts the sample receiver in a folder of the samples, and returns its URL and
+// what it prints.
+func startReceiver(t *testing.T, folder string, args ...string) (url string, printed *bufio.Reader) {
+	t.Helper()
+	program := filepath.Join("..", "..", "..", "deployments", "samples", folder, "receiver.py")
+	cmd := exec.CommandContext(t.Context(), "python3", append([]string{program, "--listen", "127.0.0.1:0"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Wait() }) // the context of the test kills it
+	printed = bufio.NewReader(out)
+	line, err := printed.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "http://127.0.0.1:" + strings.TrimSpace(strings.TrimPrefix(line, "listening on port ")), printed
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,17 +21,11 @@ func TestVNFScripts(t *testing.T) {
 	host := sitetest.New(t)
 	ssh := hostOf(host)
 	ssh["password"] = sitetest.Password
-	got := make(chan string, 1)
-	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if r.Header.Get(outbox.SignatureHeader) != outbox.Sign([]byte("s3cret"), r.Header.Get(outbox.TimestampHeader), body) {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		got <- string(body)
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	t.Cleanup(webhook.Close)
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	webhook, printed := startReceiver(t, "csar", "--secret-file", secret)
 	cases := map[string]struct {
 		vnfd       string
 		parameters map[string]any
@@ -45,7 +37,7 @@ func TestVNFScripts(t *testing.T) {
 	for name, tc := range cases {
 		files := sample(t, "csar/"+name)
 		if name == "webhook" {
-			files["Scripts/notify.url"] = webhook.URL + "\n"
+			files["Scripts/notify.url"] = webhook + "/vnf\n"
 		}
 		s.upload("script-"+name, files)
 		v := s.create(tc.vnfd)
@@ -62,8 +54,22 @@ func TestVNFScripts(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(host.Home, "vnf.json")); err != nil || !strings.Contains(string(text), `"operation":"instantiate_end"`) {
 		t.Errorf("the script on the host got %s: %v", text, err)
 	}
-	if body := <-got; !strings.Contains(body, `"inputs":{"mode":"first"}`) || strings.Contains(body, "s3cret") {
-		t.Errorf("the webhook got %s", body)
+	if body, err := printed.ReadString('\n'); err != nil || !strings.Contains(body, `"inputs": {"mode": "first"}`) || strings.Contains(body, "s3cret") {
+		t.Errorf("the webhook got %s: %v", body, err)
+	}
+	forged, err := http.NewRequestWithContext(t.Context(), http.MethodPost, webhook, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged.Header.Set(outbox.TimestampHeader, "1")
+	forged.Header.Set(outbox.SignatureHeader, outbox.Sign([]byte("s3cret"), "1", []byte("{}")))
+	answer, err := http.DefaultClient.Do(forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("an old request gets status %d, want 401", answer.StatusCode)
 	}
 	ops := s.want(http.StatusOK, s.do("GET", "/v1/operations?subject=vnf", nil))
 	if !strings.Contains(string(ops.body), "run script instantiate_end") {
