@@ -167,12 +167,32 @@ func (s *service) instantiate(ctx context.Context, set objectSet) (whole, accept
 	if err != nil {
 		return whole, 0, err
 	}
+	accepted, err = s.applied(ctx, answer.OperationID)
+	return whole, accepted, err
+}
+
+// applied returns the time from an operation's acceptance to its last apply.
+func (s *service) applied(ctx context.Context, operation string) (time.Duration, error) {
 	var op struct {
 		Accepted time.Time `json:"accepted_at"`
 		Applied  time.Time `json:"applied_at"`
 	}
-	err = s.send(ctx, http.MethodGet, "/v1/operations/"+answer.OperationID, content{}, &op)
-	return whole, op.Applied.Sub(op.Accepted), err
+	err := s.send(ctx, http.MethodGet, "/v1/operations/"+operation, content{}, &op)
+	return op.Applied.Sub(op.Accepted), err
+}
+
+// instantiateReady creates an instance, and waits until its operation has ended.
+func (s *service) instantiateReady(ctx context.Context, set objectSet) (applied time.Duration, err error) {
+	made, err := s.create(ctx, map[string]any{
+		"cloud_region_id": "sandbox", "csar_id": packageID(set), "namespace": namespace, "vnf_instance_name": "bench",
+	})
+	if err != nil {
+		return 0, err
+	}
+	if err := s.ended(ctx, made.operation); err != nil {
+		return 0, err
+	}
+	return s.applied(ctx, made.operation)
 }
 
 // terminateAll deletes all instances. Before each deletion it waits until the
