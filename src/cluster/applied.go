@@ -50,9 +50,9 @@ func (a *application) digest() (digest, error) {
 	return sha256.Sum256(body), nil
 }
 
-// unchanged returns the change of an object that was applied before, and that nobody has
-// changed since. The resource version alone does not tell, because it changes with the
-// status.
+// unchanged returns the change of an object that was applied before and still has the
+// fields of that apply. The resource version alone does not tell, because it changes with
+// the status.
 func (a *application) unchanged(had *metav1.ObjectMeta, is digest) (nf.Change, bool) {
 	if had == nil || had.DeletionTimestamp != nil {
 		return nf.Change{}, false
@@ -73,17 +73,7 @@ func (a *application) unchanged(had *metav1.ObjectMeta, is digest) (nf.Change, b
 func (a *application) keeps(had *metav1.ObjectMeta, last applied) bool {
 	fields, since := appliedFields(a.owner, had)
 	return fields == last.fields && last.at.Sub(since) >= oldFields &&
-		has(had.Labels, a.object.GetLabels()) && has(had.Annotations, a.object.GetAnnotations())
-}
-
-// has reports whether a map has all entries of another one.
-func has(all, some map[string]string) bool {
-	for key, value := range some {
-		if is, there := all[key]; !there || is != value {
-			return false
-		}
-	}
-	return true
+		within(a.object.GetLabels(), had.Labels) && within(a.object.GetAnnotations(), had.Annotations)
 }
 
 // appliedFields returns a digest of the object's identity and of the fields that the owner has

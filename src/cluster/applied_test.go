@@ -11,8 +11,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// TestApplyUnchanged applies objects again. Only those that somebody has changed are sent,
-// and they are as wanted then.
+// TestApplyUnchanged applies objects again. Only those whose applied fields were changed are
+// sent, and they are as wanted then.
 func TestApplyUnchanged(t *testing.T) {
 	const web = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, labels: {tier: front}}, spec: {
 		selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}}`
@@ -23,7 +23,7 @@ func TestApplyUnchanged(t *testing.T) {
 		fresh  bool // the objects were applied just now
 		sent   int
 	}{
-		"Nothing": {reason: "nobody has changed the objects", change: none},
+		"Nothing": {reason: "the objects are as they were applied", change: none},
 		"Status": {reason: "a controller writes the status", change: func(t *testing.T, c *Cluster, web, _ nf.Ref) {
 			patchedStatus(t, c, web, `{"status":{"observedGeneration":1,"replicas":1}}`)
 		}},

@@ -21,8 +21,8 @@ import (
 // manager, at most PoolConfig.Parallel at a time. Unknown fields are rejected.
 // It returns a change for each object that it reached, in the given order, with
 // the API server's warnings as its message. A number of replicas that an autoscaler
-// sets stays as it is. An object that this process has applied before, and that nobody
-// has changed since, is only read. Apply is idempotent.
+// sets stays as it is. An object that this process has applied before, and that still has
+// the applied fields, is only read. Apply is idempotent.
 //
 // It returns the first error: nf.Conflict if an object or a field belongs to
 // another owner; nf.Conflict with reason "immutable" if only an immutable field

@@ -44,8 +44,8 @@ func TestCompressor(t *testing.T) {
 	}
 }
 
-// FuzzUnpack reads content that only somebody with the key could have written: it is
-// refused, or has at most the size of a value.
+// FuzzUnpack reads content that only a holder of the key can have written. It is refused, or
+// has at most the size of a value.
 func FuzzUnpack(f *testing.F) {
 	c := newCompressor()
 	f.Add([]byte(nil))
