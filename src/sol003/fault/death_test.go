@@ -1,8 +1,6 @@
 package fault_test
 
 import (
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,29 +29,13 @@ func TestDeathAtEveryWrite(t *testing.T) {
 }
 
 func (w *world) die(when string, at int) bool {
-	var mu sync.Mutex
-	dead, writes := false, 0
-	fail := func(now string) func(method, key string) error {
-		return func(method, key string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if !dead && now == when && (method == "Put" || method == "Delete") && !strings.HasPrefix(key, "vnfalarms/watch/") {
-				if writes++; writes > at {
-					dead = true
-				}
-			}
-			if dead {
-				return nf.E(nf.Unreachable, "use", "the store", nil)
-			}
-			return nil
-		}
-	}
-	stop := w.start(w.watcher(storetest.Failing{KV: w.kv, Fail: fail("before"), Lose: fail("after")}))
+	crashing := storetest.NewCrashingStore(w.kv)
+	crashing.Ignore("vnfalarms/watch/")
+	crashing.CrashAt(at+1, when == "after")
+	stop := w.start(w.watcher(crashing))
 	w.ill("CrashLoopBackOff")
 	w.later(2 * time.Minute)
-	mu.Lock()
-	early := dead
-	mu.Unlock()
+	early := crashing.HasCrashed()
 	heir := w.watcher(w.kv)
 	if early {
 		stop()
@@ -62,10 +44,8 @@ func (w *world) die(when string, at int) bool {
 	}
 	w.well()
 	w.later(2 * time.Minute)
-	mu.Lock()
-	died := dead
-	dead = true
-	mu.Unlock()
+	died := crashing.HasCrashed()
+	crashing.Crash()
 	stop()
 	if !early {
 		w.start(heir)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/sol003/fault"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -153,11 +154,7 @@ func (w *world) start(of *fault.Watcher) (stop func()) {
 
 func (w *world) later(d time.Duration) {
 	w.t.Helper()
-	timer := time.NewTimer(d)
-	select {
-	case <-timer.C:
-	case <-w.t.Context().Done():
-	}
+	delay.For(w.t.Context(), d, nil)
 	synctest.Wait()
 }
 

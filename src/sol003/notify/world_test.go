@@ -112,11 +112,7 @@ func (w *world) start(r *replica) (stop func()) {
 // later lets time pass.
 func (w *world) later(d time.Duration) {
 	w.t.Helper()
-	timer := time.NewTimer(d)
-	select {
-	case <-timer.C:
-	case <-w.t.Context().Done():
-	}
+	delay.For(w.t.Context(), d, nil)
 	synctest.Wait()
 }
 

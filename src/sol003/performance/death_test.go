@@ -2,8 +2,6 @@ package performance_test
 
 import (
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,26 +31,12 @@ func TestDeathAtEveryWrite(t *testing.T) {
 }
 
 func (w *world) die(when string, at int) bool {
-	var mu sync.Mutex
-	dead, writes := false, 0
-	fail := func(now string) func(method, key string) error {
-		return func(method, key string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if !dead && now == when && (method == "Put" || method == "Delete") && !strings.HasPrefix(key, "vnfperformance/watch/") {
-				if writes++; writes > at {
-					dead = true
-				}
-			}
-			if dead {
-				return nf.E(nf.Unreachable, "use", "the store", nil)
-			}
-			return nil
-		}
-	}
+	crashing := storetest.NewCrashingStore(w.kv)
+	crashing.Ignore("vnfperformance/watch/")
+	crashing.CrashAt(at+1, when == "after")
 	heir := w.meter(w.kv)
 	j := w.create(heir, job("VCpuUsageMeanVnf"))
-	stop := w.start(w.meter(storetest.Failing{KV: w.kv, Fail: fail("before"), Lose: fail("after")}))
+	stop := w.start(w.meter(crashing))
 	w.later(65 * time.Second)
 	stop()
 	measured, err := store.NewTable[struct {
@@ -66,8 +50,7 @@ func (w *world) die(when string, at int) bool {
 	w.later(40 * time.Second)
 	got := w.reported(heir, j.ID)
 	want := []string{"30s VCpuUsageMeanVnf.v=30", "1m0s VCpuUsageMeanVnf.v=30", "1m30s VCpuUsageMeanVnf.v=30"}
-	mu.Lock()
-	defer mu.Unlock()
+	dead := crashing.HasCrashed()
 	if dead { // while no process runs, nothing is measured, and a period without measurements has no report
 		want = slices.DeleteFunc(want, func(one string) bool { return !slices.Contains(got, one) })
 		due := []string{"1m30s"}

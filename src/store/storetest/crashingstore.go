@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -18,6 +19,7 @@ import (
 // NewCrashingStore.
 type CrashingStore struct {
 	kv      store.KV
+	ignored string        // prefix of keys
 	crashed chan struct{} // closed when no call can reach kv any longer
 
 	mu         sync.Mutex
@@ -36,6 +38,26 @@ var _ store.KV = (*CrashingStore)(nil)
 func NewCrashingStore(kv store.KV) *CrashingStore {
 	return &CrashingStore{kv: kv, crashed: make(chan struct{})}
 }
+
+// Ignore makes writes of keys with the prefix count for nothing, until the crash. It is
+// called before the store is used.
+func (c *CrashingStore) Ignore(prefix string) { c.ignored = prefix }
+
+// Crash makes every call from now on fail.
+func (c *CrashingStore) Crash() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hasCrashed {
+		return
+	}
+	c.hasCrashed = true
+	if c.writing == 0 {
+		close(c.crashed)
+	}
+}
+
+// HasCrashed reports whether the last write has begun.
+func (c *CrashingStore) HasCrashed() bool { return !c.alive() }
 
 // CrashAt makes the nth write from now on the last, counted from 1. It fails like
 // every call after it. If done is true, it is carried out and only its response
@@ -131,7 +153,7 @@ func (c *CrashingStore) read() bool {
 
 // write counts a write, and carries it out if it comes before the crash.
 func (c *CrashingStore) write(op, key string, call func() error) error {
-	applied, last, ok := c.begin()
+	applied, last, ok := c.begin(key)
 	if !ok {
 		return crashError(op, key)
 	}
@@ -148,15 +170,18 @@ func (c *CrashingStore) write(op, key string, call func() error) error {
 
 // begin counts a write that comes before the crash. It reports whether the
 // write is carried out and whether it is the last.
-func (c *CrashingStore) begin() (applied, last, ok bool) {
+func (c *CrashingStore) begin(key string) (applied, last, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.hasCrashed {
 		return false, false, false
 	}
+	c.writing++
+	if c.ignored != "" && strings.HasPrefix(key, c.ignored) {
+		return true, false, true
+	}
 	c.calls++
 	c.writes++
-	c.writing++
 	c.hasCrashed = c.writes == c.lastWrite
 	return !c.hasCrashed || c.done, c.hasCrashed, true
 }

@@ -222,3 +222,33 @@ func keysOf(t *testing.T, kv store.KV) (keys []string) {
 	}
 	return keys
 }
+
+// TestCrashingStoreIgnores: writes of ignored keys do not lead to the crash, and fail after
+// it as all calls do.
+func TestCrashingStoreIgnores(t *testing.T) {
+	put := func(kv store.KV, key string) error {
+		_, err := kv.Put(t.Context(), key, []byte("x"), store.Any)
+		return err
+	}
+	c := storetest.NewCrashingStore(memory.New())
+	c.Ignore("leases/")
+	c.CrashAt(2, false)
+	for _, key := range []string{"leases/a", "a", "leases/a"} {
+		if err := put(c, key); err != nil || c.HasCrashed() {
+			t.Fatalf("the write of %s failed before the crash: %v", key, err)
+		}
+	}
+	if err := put(c, "b"); nf.KindOf(err) != nf.Unreachable || !c.HasCrashed() || c.Writes() != 2 {
+		t.Errorf("the second write does not crash: %v, %d writes", err, c.Writes())
+	}
+	if err := put(c, "leases/a"); nf.KindOf(err) != nf.Unreachable {
+		t.Errorf("an ignored key is written after the crash: %v", err)
+	}
+	chosen := storetest.NewCrashingStore(memory.New())
+	chosen.Crash()
+	chosen.Crash()
+	<-chosen.Crashed()
+	if err := put(chosen, "a"); nf.KindOf(err) != nf.Unreachable {
+		t.Errorf("a write after the crash: %v", err)
+	}
+}
