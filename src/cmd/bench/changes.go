@@ -29,26 +29,9 @@ const (
 // changes measures the re-apply of unchanged objects, and how soon a service without other
 // work applies objects and sees that they are ready.
 func (b *bench) changes(ctx context.Context, kubeconfig, out string, rounds int) error {
-	var err error
-	if b.api, err = newAPIServer(kubeconfig); err != nil {
-		return err
-	}
-	if b.version, err = b.api.version(ctx); err != nil {
-		return err
-	}
-	if err := b.api.createNamespace(ctx); err != nil {
-		return err
-	}
-	counted, err := newCounter(kubeconfig)
+	counted, stop, err := b.counted(ctx, kubeconfig)
+	defer stop()
 	if err != nil {
-		return err
-	}
-	defer counted.close()
-	if b.service, err = newService(ctx, b.binary); err != nil {
-		return err
-	}
-	defer b.service.stop()
-	if err := b.service.register(ctx, "sandbox", kubeconfigOf(counted.server, "")); err != nil {
 		return err
 	}
 	again, writes, err := b.reapplied(ctx, counted, rounds)

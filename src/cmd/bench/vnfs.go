@@ -28,26 +28,9 @@ var tackerRequests = map[int]int{1: 4, 20: 56, 200: 551}
 // vnfs measures occurrences of SOL003: the requests to the region, and the time from when
 // all Deployments are ready until the occurrence is COMPLETED.
 func (b *bench) vnfs(ctx context.Context, kubeconfig, out string, rounds int) error {
-	var err error
-	if b.api, err = newAPIServer(kubeconfig); err != nil {
-		return err
-	}
-	if b.version, err = b.api.version(ctx); err != nil {
-		return err
-	}
-	if err := b.api.createNamespace(ctx); err != nil {
-		return err
-	}
-	counted, err := newCounter(kubeconfig)
+	counted, stop, err := b.counted(ctx, kubeconfig)
+	defer stop()
 	if err != nil {
-		return err
-	}
-	defer counted.close()
-	if b.service, err = newService(ctx, b.binary); err != nil {
-		return err
-	}
-	defer b.service.stop()
-	if err := b.service.register(ctx, "sandbox", kubeconfigOf(counted.server, "")); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -336,6 +319,32 @@ func newCounter(kubeconfig string) (*counter, error) {
 	c.server.EnableHTTP2 = true
 	c.server.StartTLS()
 	return c, nil
+}
+
+// counted starts a service whose requests to the region "sandbox" are counted. Stop ends
+// what was started; it is never nil.
+func (b *bench) counted(ctx context.Context, kubeconfig string) (counted *counter, stop func(), err error) {
+	stop = func() {}
+	if b.api, err = newAPIServer(kubeconfig); err != nil {
+		return nil, stop, err
+	}
+	if b.version, err = b.api.version(ctx); err != nil {
+		return nil, stop, err
+	}
+	if err := b.api.createNamespace(ctx); err != nil {
+		return nil, stop, err
+	}
+	if counted, err = newCounter(kubeconfig); err != nil {
+		return nil, stop, err
+	}
+	if b.service, err = newService(ctx, b.binary); err != nil {
+		return nil, counted.close, err
+	}
+	stop = func() {
+		b.service.stop()
+		counted.close()
+	}
+	return counted, stop, b.service.register(ctx, "sandbox", kubeconfigOf(counted.server, ""))
 }
 
 func (c *counter) close() {
