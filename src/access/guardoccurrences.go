@@ -106,17 +106,13 @@ func (vs VNFs) making(ctx context.Context, v nf.VNF, req nf.InstantiateVNFReques
 func (vs VNFs) Terminate(ctx context.Context, id string, req nf.TerminateVNFRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.RemoveInstance)
 	if err == nil {
-		err = vs.removing(ctx, v, req.Extra[cascade] == true)
+		err = vs.removing(ctx, v, req.Extra[nf.CascadeParameter] == true)
 	}
 	if err != nil {
 		return nf.Occurrence{}, err
 	}
 	return vs.start(ctx, &req.Key, func() (nf.Occurrence, error) { return vs.keeper.Terminate(ctx, id, req) })
 }
-
-// cascade is the additional parameter of a termination that terminates what uses the regions
-// that the VNF has made.
-const cascade = "cascade"
 
 // removing checks that the identity may remove the regions that a VNF has made and, with
 // cascade, terminate what uses them.

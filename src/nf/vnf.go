@@ -334,6 +334,18 @@ const (
 	WebhookScript = "k8splugin.artifacts.Implementation.Webhook" // a file with a URL
 )
 
+// The parameters that select the size of an instance of a CSAR.
+const (
+	FlavorParameter = "flavour_id"
+	LevelParameter  = "instantiation_level_id"
+)
+
+// The additional parameters of VNFs that make clusters.
+const (
+	ClusterHostsParameter = "k8s_cluster_installation_param" // the hosts, and how a script makes a cluster of them
+	CascadeParameter      = "cascade"                        // of a termination: what uses the clusters is terminated first
+)
+
 // The additional parameters for scripts that do not run as Jobs.
 const (
 	HookHostsParameter  = "script_hosts"   // hosts with their credentials

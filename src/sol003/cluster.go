@@ -14,16 +14,13 @@ import (
 // ClusterEngine is the engine of VNFs that make a Kubernetes cluster on hosts.
 const ClusterEngine = "cluster"
 
-// The additional parameters of VNFs that make clusters, which become cloud regions.
-const (
-	hostsParameter    = "k8s_cluster_installation_param" // the hosts, and how a script makes a cluster of them
-	clustersParameter = "workload_clusters"              // the Cluster objects of the VNF package
-	cascadeParameter  = "cascade"                        // of a termination
-)
+// clustersParameter is the additional parameter with the Cluster objects of the VNF package
+// that become cloud regions.
+const clustersParameter = "workload_clusters"
 
 // onHosts reports whether a request makes a cluster on hosts.
 func onHosts(req nf.InstantiateVNFRequest) bool {
-	_, given := req.Extra[hostsParameter]
+	_, given := req.Extra[nf.ClusterHostsParameter]
 	return given
 }
 
@@ -79,11 +76,11 @@ func (rs resolver) installation(ctx context.Context, v nf.VNF, in nf.Instantiate
 
 // withoutHosts returns parameters without the hosts and their credentials.
 func withoutHosts(params map[string]any) map[string]any {
-	if _, given := params[hostsParameter]; !given {
+	if _, given := params[nf.ClusterHostsParameter]; !given {
 		return params
 	}
 	params = maps.Clone(params)
-	delete(params, hostsParameter)
+	delete(params, nf.ClusterHostsParameter)
 	return params
 }
 
@@ -162,10 +159,10 @@ func (rs resolver) reached(ctx context.Context, v nf.VNF) (map[string]nf.VIMConn
 // cascades reports whether a termination terminates what uses the cloud regions that the VNF
 // has made. It returns nf.Invalid for a value that is not a boolean.
 func cascades(req nf.TerminateVNFRequest) (bool, error) {
-	value, given := req.Extra[cascadeParameter]
+	value, given := req.Extra[nf.CascadeParameter]
 	cascade, isFlag := value.(bool)
 	if given && !isFlag {
-		return false, nf.E(nf.Invalid, string(nf.Terminate), "the VNF", nf.Violations{{Field: "additionalParams." + cascadeParameter, Message: "must be true or false"}})
+		return false, nf.E(nf.Invalid, string(nf.Terminate), "the VNF", nf.Violations{{Field: "additionalParams." + nf.CascadeParameter, Message: "must be true or false"}})
 	}
 	return cascade, nil
 }
@@ -231,7 +228,7 @@ func (r *run) terminate(ctx context.Context, id string) error {
 		}
 		key := nf.RequestKey{Client: "sol003", Key: r.op().ID}
 		o, err := r.m.Terminate(ctx, id, nf.TerminateVNFRequest{VNFRequest: nf.VNFRequest{
-			Key: key, Trace: r.record().Task.Trace, Params: json.RawMessage(`{"terminationType":"GRACEFUL"}`), Extra: map[string]any{cascadeParameter: true},
+			Key: key, Trace: r.record().Task.Trace, Params: json.RawMessage(`{"terminationType":"GRACEFUL"}`), Extra: map[string]any{nf.CascadeParameter: true},
 		}})
 		other := nf.OperationOf(err)
 		switch {

@@ -20,8 +20,6 @@ const (
 	filesParameter     = "lcm-kubernetes-def-files"
 	chartParameter     = "helm_chart_path"
 	namespaceParameter = "namespace"
-	flavorParameter    = "flavour_id"
-	levelParameter     = "instantiation_level_id"
 )
 
 // Instantiate accepts the instantiation of a VNF. It returns nf.Invalid for an unknown
@@ -146,9 +144,9 @@ func inputsOf(extra map[string]any, flavor, level string) map[string]any {
 	delete(inputs, clustersParameter)
 	delete(inputs, nf.HookHostsParameter)
 	delete(inputs, nf.HookSecretParameter)
-	inputs[flavorParameter] = flavor
+	inputs[nf.FlavorParameter] = flavor
 	if level != "" {
-		inputs[levelParameter] = level
+		inputs[nf.LevelParameter] = level
 	}
 	return inputs
 }

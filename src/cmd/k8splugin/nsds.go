@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/render/csar"
 	"github.com/multicloud-k8s/k8splugin/src/tosca"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -41,7 +40,7 @@ func (n nsds) members(ctx context.Context, project, text string) ([]wire.Service
 			continue
 		}
 		add := wire.ServiceMemberAdd{Name: m.Name, Group: m.Group, InstanceEdit: wire.InstanceEdit{Package: of.ID, Parameters: map[string]any{}}}
-		for name, value := range map[string]string{csar.FlavorParameter: m.Flavor, csar.LevelParameter: m.Level} {
+		for name, value := range map[string]string{nf.FlavorParameter: m.Flavor, nf.LevelParameter: m.Level} {
 			if value != "" {
 				add.Parameters[name] = value
 			}

@@ -12,10 +12,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/tosca"
 )
 
-// The parameters that select the size of an instance, and the workloads that get it.
+// The parameters that select the workloads that get the size of an instance. The size is
+// nf.FlavorParameter and nf.LevelParameter.
 const (
-	FlavorParameter    = "flavour_id"
-	LevelParameter     = "instantiation_level_id"
 	MappingParameter   = "vdu_mapping"      // the workload of a VDU: {VDU: {kind, name}}
 	HelmParameter      = "helm_parameters"  // values of the chart by path: {a.b: 1}
 	HelmNamesParameter = "helm_value_names" // the value of the chart that gets the pods of a VDU: {VDU: {replica: path}}
@@ -58,11 +57,11 @@ func text(in *render.Input, name string) (string, error) {
 // sized removes the parameters of the size, and returns what they ask for. The descriptor
 // is read only if they ask for something.
 func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
-	flavor, err := text(in, FlavorParameter)
+	flavor, err := text(in, nf.FlavorParameter)
 	if err != nil {
 		return nil, err
 	}
-	level, err := text(in, LevelParameter)
+	level, err := text(in, nf.LevelParameter)
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +182,9 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files, charted bool
 		return
 	}
 	flavors := fmt.Sprintf("deployment flavor of the VNF descriptor: %s", shown(top.Flavors))
-	out.Variables = append(out.Variables, nf.Variable{Name: FlavorParameter, Type: "string", Description: flavors})
+	out.Variables = append(out.Variables, nf.Variable{Name: nf.FlavorParameter, Type: "string", Description: flavors})
 	if len(levels) > 0 {
-		out.Variables = append(out.Variables, nf.Variable{Name: LevelParameter, Type: "string", Description: "instantiation level of the flavor, which sets the replicas of the VDUs: " + shown(levels)})
+		out.Variables = append(out.Variables, nf.Variable{Name: nf.LevelParameter, Type: "string", Description: "instantiation level of the flavor, which sets the replicas of the VDUs: " + shown(levels)})
 	}
 	if describesVDUs(top) {
 		out.Variables = append(out.Variables, nf.Variable{Name: MappingParameter, Type: "object", Description: "the kind and name of the workload of a VDU, if it does not have the name of the VDU"})

@@ -115,8 +115,8 @@ func TestRenderLeavesParameters(t *testing.T) {
 func TestCheckDescribes(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string][]string{
-		"Files/a.yaml":      {csar.FlavorParameter, csar.LevelParameter, csar.MappingParameter},
-		"Files/c-0.1.0.tgz": {"port", "web", csar.FlavorParameter, csar.LevelParameter, csar.MappingParameter, csar.HelmNamesParameter},
+		"Files/a.yaml":      {nf.FlavorParameter, nf.LevelParameter, csar.MappingParameter},
+		"Files/c-0.1.0.tgz": {"port", "web", nf.FlavorParameter, nf.LevelParameter, csar.MappingParameter, csar.HelmNamesParameter},
 	} {
 		got, err := newRenderer().Check(t.Context(), held(csartest.Scaled(map[string]string{content: map[string]string{"Files/a.yaml": configMap, "Files/c-0.1.0.tgz": valuesChart()}[content]})))
 		if err != nil {

@@ -51,7 +51,7 @@ func (s *sizing) helmValues(in *render.Input) error {
 			return unusable(HelmNamesParameter, fmt.Sprintf("%q must be an object with replica, the path of a value of the chart", nf.Clip(vdu, maxQuote)))
 		}
 		if s.workloads == nil {
-			return unusable(HelmNamesParameter, "requires "+FlavorParameter)
+			return unusable(HelmNamesParameter, "requires "+nf.FlavorParameter)
 		}
 		if _, found := s.workloads[vdu]; !found {
 			return unusable(HelmNamesParameter, fmt.Sprintf("%q is not a VDU of the flavor", nf.Clip(vdu, maxQuote)))

@@ -60,9 +60,6 @@ const (
 	removes  = "terminate_end"
 )
 
-// flavorParameter is the parameter of a package with the deployment flavor.
-const flavorParameter = "flavour_id"
-
 // Check returns the cloud region that an instantiation makes, and that in which it creates
 // machines, or "". It returns nf.Invalid for parameters that describe no cluster, and for a
 // script that the package does not have.
@@ -93,7 +90,7 @@ func (i *Installer) request(ctx context.Context, req nf.InstantiateRequest) (nf.
 	if err != nil {
 		return nf.SiteRequest{}, err
 	}
-	flavor, _ := req.Inputs.Parameters[flavorParameter].(string)
+	flavor, _ := req.Inputs.Parameters[nf.FlavorParameter].(string)
 	topology, err := i.cfg.Packages.Topology(ctx, req.Package)
 	if err != nil {
 		return nf.SiteRequest{}, fmt.Errorf("cannot read the VNF descriptor: %w", err)

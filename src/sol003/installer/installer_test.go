@@ -101,7 +101,7 @@ func request(t testing.TB, flavor, parameter string) nf.InstantiateRequest {
 	}
 	return nf.InstantiateRequest{
 		ID: "vnf-1", Project: "blue", Options: nf.Options{Key: nf.RequestKey{Client: "sol003", Key: "attempt-1"}, Trace: "00-trace"},
-		Spec: nf.Spec{Package: "cluster", Inputs: nf.Inputs{Parameters: map[string]any{"flavour_id": flavor, installer.Parameter: value}}},
+		Spec: nf.Spec{Package: "cluster", Inputs: nf.Inputs{Parameters: map[string]any{"flavour_id": flavor, nf.ClusterHostsParameter: value}}},
 	}
 }
 

@@ -11,11 +11,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Parameter is the additional parameter that describes the hosts and the script.
-const Parameter = "k8s_cluster_installation_param"
-
-// parameters are the value of Parameter. Its names are those of Tacker, as far as Tacker has
-// them.
+// parameters are the value of nf.ClusterHostsParameter. Its names are those of Tacker, as far
+// as Tacker has them.
 type parameters struct {
 	Script   string    `json:"script_path"`        // an artifact of the package; empty: the script of instantiate_end
 	Remove   string    `json:"remove_script_path"` // empty: the script of terminate_end, or none
@@ -77,7 +74,7 @@ const sshPort = 22
 // read reads the parameter. Errors do not quote it.
 func read(values map[string]any) (parameters, error) {
 	var out parameters
-	text, err := json.Marshal(values[Parameter])
+	text, err := json.Marshal(values[nf.ClusterHostsParameter])
 	if err == nil {
 		err = json.Unmarshal(text, &out)
 	}
@@ -107,7 +104,7 @@ func (p parameters) site(id, project string) (nf.SiteRequest, error) {
 		Secrets: nf.SiteSecrets{Hosts: map[string]nf.HostCredential{}, Options: p.Options},
 		Timeout: time.Duration(p.Timeout) * time.Second,
 	}
-	if wrong := nf.CheckID(Parameter+".vim_name", out.Site.Region); wrong != nil {
+	if wrong := nf.CheckID(nf.ClusterHostsParameter+".vim_name", out.Site.Region); wrong != nil {
 		return out, nf.E(nf.Invalid, string(nf.Instantiate), "the VNF", wrong)
 	}
 	if nodes := p.Proxy.Nodes; nodes != "" {
@@ -126,7 +123,7 @@ func (p parameters) site(id, project string) (nf.SiteRequest, error) {
 		role        nf.SiteRole
 		nodes       nodes
 	}{{"master_node", "master", nf.ControlPlane, p.Masters}, {"worker_node", "worker", nf.Worker, p.Workers}} {
-		hosts, err := g.nodes.hosts(g.name, g.role, "additionalParams."+Parameter+"."+g.field+".hosts", out.Secrets.Hosts)
+		hosts, err := g.nodes.hosts(g.name, g.role, "additionalParams."+nf.ClusterHostsParameter+"."+g.field+".hosts", out.Secrets.Hosts)
 		if err != nil {
 			return out, err
 		}
@@ -139,7 +136,7 @@ func (p parameters) site(id, project string) (nf.SiteRequest, error) {
 func (p parameters) create(out *nf.SiteRequest) error {
 	m := p.Machines
 	out.Site.Machines = &nf.Machines{Cloud: m.Cloud, Image: m.Image, Flavor: m.Flavor, Networks: m.Networks, KeyPair: m.KeyPair, SecurityGroups: m.SecurityGroups}
-	if faults := out.Site.Machines.Violations("additionalParams." + Parameter + ".machines"); len(faults) > 0 {
+	if faults := out.Site.Machines.Violations("additionalParams." + nf.ClusterHostsParameter + ".machines"); len(faults) > 0 {
 		return nf.E(nf.Invalid, string(nf.Instantiate), "the VNF", faults)
 	}
 	out.Site.Hosts = nf.MachineHosts(p.Masters.User, cmp.Or(m.ControlPlanes, 1), m.Workers)
@@ -171,8 +168,8 @@ func (n nodes) hosts(name string, role nf.SiteRole, at string, credentials map[s
 	return out, nil
 }
 
-// Hosts reads a list of hosts with their logins, as master_node.hosts of Parameter has it. At
-// is its place in a request. It returns nf.Invalid for hosts that cannot be used, and for an
+// Hosts reads a list of hosts with their logins, as master_node.hosts of
+// nf.ClusterHostsParameter has it. At is its place in a request. It returns nf.Invalid for hosts that cannot be used, and for an
 // empty list.
 func Hosts(value any, at string) (hosts []nf.SiteHost, credentials map[string]nf.HostCredential, err error) {
 	var n nodes
@@ -211,7 +208,7 @@ func loginOf(own, common login) login {
 }
 
 func invalid(field, message string) error {
-	at := "additionalParams." + Parameter
+	at := "additionalParams." + nf.ClusterHostsParameter
 	if field != "" {
 		at += "." + field
 	}
