@@ -29,7 +29,24 @@ type observation struct {
 func (v *view) observe() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.observed = map[string]observation{}
+	v.observed, v.since = map[string]observation{}, time.Now()
+}
+
+// recoveryTime is how long a failure may last that an object had before an apply that did
+// not change it. What has caused the failure may be gone, and a controller tries again
+// only after a delay: the kubelet pulls an image after 10 s, then after 20 s.
+const recoveryTime = 20 * time.Second
+
+// recovering returns the status of an object that has failed, of a target that the apply
+// did not change: nf.InProgress while the failure does not count yet. The caller holds the
+// lock.
+func (v *view) recovering(u *unstructured.Unstructured, is objectStatus) objectStatus {
+	counts := v.since.Add(recoveryTime)
+	if v.since.IsZero() || !time.Now().Before(counts) || hasFailedForGood(u) {
+		return is
+	}
+	v.due[nf.RefOf(u).Key()] = counts
+	return objectStatus{nf.InProgress, fmt.Sprintf("%s; it had failed before, and has %v to recover", is.message, recoveryTime)}
 }
 
 // sight records the state of a custom resource. The caller holds the lock.

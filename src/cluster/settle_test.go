@@ -34,6 +34,9 @@ func TestWatchSettles(t *testing.T) {
 		vlanFine = `{apiVersion: kubeovn.io/v1, kind: Vlan, metadata: {name: w, uid: u, generation: 1, resourceVersion: "%d"}, status: {conflict: false}}`
 		vlanBad  = `{apiVersion: kubeovn.io/v1, kind: Vlan, metadata: {name: w, uid: u, generation: 1, resourceVersion: "%d"}, status: {conflict: true}}`
 		ready    = `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, uid: u, generation: 1, resourceVersion: "%d"}, status: {conditions: [{type: Ready, status: "True"}]}}`
+		refused  = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: w, uid: u, resourceVersion: "%d", generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1, conditions: [{type: ReplicaFailure, status: "True", message: 'pods "x" is forbidden: exceeded quota: q'}]}}`
+		running  = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: w, uid: u, resourceVersion: "%d", generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Available, status: "True"}]}}`
+		failed   = `{apiVersion: batch/v1, kind: Job, metadata: {name: w, uid: u, resourceVersion: "%d"}, status: {conditions: [{type: Failed, status: "True", message: "it has reached its limit"}]}}`
 		built    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: w, uid: u, resourceVersion: "%d"}}`
 	)
 	widget := func(uid string, generation int) string { return fmt.Sprintf(silent, uid, generation) }
@@ -45,52 +48,69 @@ func TestWatchSettles(t *testing.T) {
 		reason string
 		states []moment
 		want   []change
+		action nf.Action // what the apply did
 	}{
 		"Silent": {
 			"an object that says nothing must be still", []moment{{0, widget("u", 1)}},
-			[]change{{0, nf.InProgress, "it has changed less than 2s ago"}, {2 * time.Second, nf.Current, "it exists; nothing else is known"}},
+			[]change{{0, nf.InProgress, "it has changed less than 2s ago"}, {2 * time.Second, nf.Current, "it exists; nothing else is known"}}, "",
 		},
 		"Changes": {
 			"each change begins anew", []moment{{0, widget("u", 1)}, {time.Second, widget("u", 1)}, {5 * time.Second, widget("u", 1)}},
 			[]change{
 				{0, nf.InProgress, "it has changed"}, {3 * time.Second, nf.Current, "it exists"},
 				{5 * time.Second, nf.InProgress, "it has changed"}, {7 * time.Second, nf.Current, "it exists"},
-			},
+			}, "",
 		},
 		"Restless": {
 			"an object that changes all the time is not waited for without end", busy,
-			[]change{{0, nf.InProgress, "it has changed"}, {30 * time.Second, nf.Current, "it exists"}},
+			[]change{{0, nf.InProgress, "it has changed"}, {30 * time.Second, nf.Current, "it exists"}}, "",
 		},
 		"Generation": {
 			"a new generation begins anew", []moment{{0, widget("u", 1)}, {29 * time.Second, widget("u", 2)}},
 			[]change{
 				{0, nf.InProgress, "it has changed"}, {2 * time.Second, nf.Current, "it exists"},
 				{29 * time.Second, nf.InProgress, "it has changed"}, {31 * time.Second, nf.Current, "it exists"},
-			},
+			}, "",
 		},
 		"Speaks": {
 			"a condition ends the wait", []moment{{0, widget("u", 1)}, {time.Second, ready}},
-			[]change{{0, nf.InProgress, "it has changed"}, {time.Second, nf.Current, "Resource is Ready"}},
+			[]change{{0, nf.InProgress, "it has changed"}, {time.Second, nf.Current, "Resource is Ready"}}, "",
 		},
 		"Deleted": {
 			"an object that is gone does not become ready", []moment{{0, widget("u", 1)}, {time.Second, ""}},
-			[]change{{0, nf.InProgress, "it has changed"}, {time.Second, nf.Absent, ""}},
+			[]change{{0, nf.InProgress, "it has changed"}, {time.Second, nf.Absent, ""}}, "",
 		},
 		"No status": {
 			"a controller gets time to write a status, and changes of others do not prolong it", []moment{{0, vlan}, {4 * time.Second, vlan}},
-			[]change{{0, nf.InProgress, "its controller has not written a status yet"}, {5 * time.Second, nf.Current, ""}},
+			[]change{{0, nf.InProgress, "its controller has not written a status yet"}, {5 * time.Second, nf.Current, ""}}, "",
 		},
 		"Status": {
 			"it has written one", []moment{{0, vlan}, {time.Second, vlanFine}},
-			[]change{{0, nf.InProgress, "its controller"}, {time.Second, nf.Current, ""}},
+			[]change{{0, nf.InProgress, "its controller"}, {time.Second, nf.Current, ""}}, "",
 		},
 		"Bad status": {
 			"the rule decides", []moment{{0, vlan}, {time.Second, vlanBad}},
-			[]change{{0, nf.InProgress, "its controller"}, {time.Second, nf.InProgress, "it is not ready yet"}},
+			[]change{{0, nf.InProgress, "its controller"}, {time.Second, nf.InProgress, "it is not ready yet"}}, "",
 		},
 		"Built in": {
 			"kinds of Kubernetes are judged at once", []moment{{0, built}},
-			[]change{{0, nf.Current, "Resource is always ready"}},
+			[]change{{0, nf.Current, "Resource is always ready"}}, "",
+		},
+		"Fails": {
+			"a failure counts at once after a change", []moment{{0, refused}},
+			[]change{{0, nf.StatusFailed, `pods "x" is forbidden: exceeded quota: q`}}, nf.Configured,
+		},
+		"Recovers": {
+			"a failure from before an apply without a change does not count at once", []moment{{0, refused}, {time.Second, running}},
+			[]change{{0, nf.InProgress, `pods "x" is forbidden: exceeded quota: q; it had failed before, and has 20s to recover`}, {time.Second, nf.Current, "Deployment is available"}}, nf.Unchanged,
+		},
+		"Does not recover": {
+			"it counts if it lasts", []moment{{0, refused}},
+			[]change{{0, nf.InProgress, `pods "x" is forbidden: exceeded quota: q`}, {20 * time.Second, nf.StatusFailed, `pods "x" is forbidden: exceeded quota: q`}}, nf.Unchanged,
+		},
+		"Has ended": {
+			"a Job that has failed does not recover", []moment{{0, failed}},
+			[]change{{0, nf.StatusFailed, "it has reached its limit"}}, nf.Unchanged,
 		},
 	}
 	for name, tc := range cases {
@@ -114,7 +134,7 @@ func TestWatchSettles(t *testing.T) {
 				}()
 				var got []change
 				time.AfterFunc(time.Minute, c.transport.close)
-				set.watch(t.Context(), []nf.Change{{Ref: nf.RefOf(first)}}, func(h nf.Health, err error) bool {
+				set.watch(t.Context(), []nf.Change{{Ref: nf.RefOf(first), Action: tc.action}}, func(h nf.Health, err error) bool {
 					if err == nil {
 						got = append(got, change{time.Since(began), h.Status, h.Message})
 					}

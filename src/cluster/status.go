@@ -176,6 +176,18 @@ func done(u *unstructured.Unstructured) bool {
 	return false
 }
 
+// hasFailedForGood reports whether the object is a Job or Pod that does not run again.
+func hasFailedForGood(u *unstructured.Unstructured) bool {
+	switch u.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		failed, _ := condition(u, "Failed", "True")
+		return failed
+	case schema.GroupKind{Kind: "Pod"}:
+		return text(u.Object, "status", "phase") == "Failed"
+	}
+	return false
+}
+
 // pod treats a pod in phase Failed as failed, and an unscheduled pod as in
 // progress; kstatus decides by a timeout.
 func pod(u *unstructured.Unstructured, v objectStatus) objectStatus {

@@ -35,6 +35,7 @@ type view struct {
 	err     error
 
 	observed map[string]observation // of custom resources, by Ref.Key; nil: a status that counts only after a time counts at once
+	since    time.Time              // when the watch of the targets began; zero: as observed
 	due      map[string]time.Time   // when the statuses count that do not yet, by Ref.Key
 }
 
@@ -157,8 +158,11 @@ func (v *view) of(target nf.Change) (nf.Health, bool) {
 		return nf.Health{}, false
 	}
 	is := v.health(u)
-	if is.status == nf.Current && len(target.Former) > 0 {
+	switch {
+	case is.status == nf.Current && len(target.Former) > 0:
 		is = v.afresh(u, target.Former, is)
+	case is.status == nf.StatusFailed && target.Action == nf.Unchanged:
+		is = v.recovering(u, is)
 	}
 	return nf.Health{
 		Ref: target.Ref, Status: is.status, Message: is.message,

@@ -19,7 +19,8 @@ import (
 // status does not count those pods. It yields nf.Current once for an applied object of a
 // kind without a status, such as a ConfigMap, and does not watch it. A status that
 // counts only after a time (readiness.Wait) is yielded when the time has passed, and
-// nf.InProgress before.
+// nf.InProgress before. So is a failure of a target with nf.Unchanged: it may be from
+// before the apply, and counts if it lasts for recoveryTime.
 //
 // An error ends the sequence. If the region becomes unreachable after the first
 // list, Watch waits for it. If the region is deregistered or gets another
