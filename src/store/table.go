@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -313,20 +312,9 @@ func (t Table[T]) op(id string, v T, expected Revision) (Op, error) {
 	return op, nil
 }
 
-// encode returns the stored form of a value. It applies the lowest limit of all
-// KVs: a driver alone would accept a larger record, but it could not be
-// encrypted.
-func encode(key string, v any) ([]byte, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return raw, CheckSize(key, raw, MaxValue)
-}
-
 func (t Table[T]) decode(e Entry) (T, error) {
 	var v T
-	if err := json.Unmarshal(e.Value, &v); err != nil {
+	if err := Decode(e.Value, &v); err != nil {
 		var none T
 		return none, fmt.Errorf("cannot read the %s stored as %q: %w", t.noun, e.Key, err)
 	}

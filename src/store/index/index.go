@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"log/slog"
@@ -49,7 +48,7 @@ type Table struct {
 func Of[T interface{ Summary() nf.Summary }](prefix string) Table {
 	return Table{prefix, func(value []byte) (nf.Summary, error) {
 		var v T
-		err := json.Unmarshal(value, &v)
+		err := store.Decode(value, &v)
 		return v.Summary(), err
 	}}
 }
