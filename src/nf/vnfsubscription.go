@@ -148,6 +148,13 @@ type Alarm struct {
 	Acknowledged time.Time     `json:"acknowledged,omitzero"`
 }
 
+// AlarmCount is the number of alarms that are not cleared and have a severity.
+type AlarmCount struct {
+	Severity     AlarmSeverity
+	Acknowledged bool
+	Number       int
+}
+
 // AlarmSeverity is the perceived severity of an alarm.
 type AlarmSeverity string
 

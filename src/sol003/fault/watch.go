@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
@@ -58,6 +59,7 @@ type Watcher struct {
 	notices store.Table[nf.Notice]
 	noticed delay.Signal
 	group   *leader.Group
+	counts  atomic.Pointer[[]nf.AlarmCount] // nil: another replica raises alarms
 }
 
 // New returns a watcher. It raises nothing before Run.
@@ -90,6 +92,7 @@ func (w *Watcher) Run(ctx context.Context) error { return w.group.Run(ctx, w.wat
 func (w *Watcher) now() time.Time { return w.cfg.Clock().UTC() }
 
 func (w *Watcher) watch(ctx context.Context) {
+	defer w.counts.Store(nil)
 	at := &state{w: w}
 	var expired time.Time
 	for ctx.Err() == nil {
@@ -141,6 +144,7 @@ func (s *state) load(ctx context.Context) error {
 		}
 	}
 	s.vnfs = vnfs
+	s.count()
 	return nil
 }
 
@@ -160,6 +164,7 @@ func (s *state) look(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		return err
 	}
+	defer s.count()
 	ids := slices.AppendSeq(s.w.cfg.Source.Unhealthy(), maps.Keys(s.vnfs))
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
@@ -174,7 +179,7 @@ func (s *state) look(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.acknowledge(ctx)
 }
 
 // instance compares an instance with its alarms.
