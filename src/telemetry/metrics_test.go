@@ -182,6 +182,13 @@ func TestSourcesAreShown(t *testing.T) {
 		"Drift": {"instances are counted by policy and drift", telemetry.Sources{Drifts: func() []nf.DriftCount {
 			return []nf.DriftCount{{Region: "east", Mode: nf.DriftWarn, State: nf.Drifted, Number: 2}}
 		}}, map[string]float64{"k8splugin_instances_drift{mode=warn,region=east,state=drifted}": 2}},
+		"Alarms": {"alarms are counted by severity and acknowledgement", telemetry.Sources{Alarms: func() []nf.AlarmCount {
+			return []nf.AlarmCount{{Severity: nf.AlarmCritical, Number: 2}, {Severity: nf.AlarmCritical, Acknowledged: true, Number: 1}, {Severity: nf.AlarmMajor}}
+		}}, map[string]float64{
+			"k8splugin_vnf_alarms{acknowledged=false,severity=critical}": 2, "k8splugin_vnf_alarms{acknowledged=true,severity=critical}": 1,
+			"k8splugin_vnf_alarms{acknowledged=false,severity=major}": 0,
+		}},
+		"NoAlarms":    {"a replica that raises no alarms does not count them", telemetry.Sources{Alarms: func() []nf.AlarmCount { return nil }}, map[string]float64{}},
 		"Queue":       {"the queue has a length", telemetry.Sources{Queue: func() int { return 4 }}, map[string]float64{"k8splugin_queue_depth": 4}},
 		"Replicas":    {"the replicas are counted", telemetry.Sources{Replicas: func() int { return 3 }}, map[string]float64{"k8splugin_replicas_alive": 3}},
 		"Certificate": {"the certificate expires", telemetry.Sources{Certificate: func() time.Time { return start }}, map[string]float64{"k8splugin_tls_certificate_expiry_timestamp_seconds": unix}},

@@ -91,6 +91,13 @@ func busy(t testing.TB) *prometheus.Registry {
 			}
 			return out
 		},
+		Alarms: func() []nf.AlarmCount {
+			var out []nf.AlarmCount
+			for _, s := range []nf.AlarmSeverity{nf.AlarmCritical, nf.AlarmMajor} {
+				out = append(out, nf.AlarmCount{Severity: s, Number: 1}, nf.AlarmCount{Severity: s, Acknowledged: true, Number: 1})
+			}
+			return out
+		},
 		Regions: func() map[string]nf.RegionState {
 			return map[string]nf.RegionState{"east": {
 				Condition: nf.RegionExpiring, Since: accepted, Checked: accepted, Credential: nf.Credential{Expires: accepted, Failing: accepted},

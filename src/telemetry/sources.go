@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type Sources struct {
 	Networks    func() []nf.SharedCount          // number of networks by region, driver and state
 	Volumes     func() []nf.SharedCount          // number of volumes by region and state
 	Listings    func() map[nf.ListingState]int   // number of subjects by their state in A&AI; nil: another replica writes
+	Alarms      func() []nf.AlarmCount           // number of alarms of VNFs by severity and acknowledgement; nil: another replica raises them
 	Drifts      func() []nf.DriftCount           // number of instances by policy and state of drift
 	Regions     func() map[string]nf.RegionState // every registered region by its id; nil: currently unknown
 	Certificate func() time.Time                 // expiry of the service's certificate; zero: none
@@ -80,6 +82,9 @@ func (m *Metrics) Watch(s Sources) error {
 	}
 	if s.Drifts != nil {
 		all = append(all, driftGauge(s.Drifts))
+	}
+	if s.Alarms != nil {
+		all = append(all, alarmGauge(s.Alarms))
 	}
 	if s.Regions != nil {
 		all = append(all, m.regionGauges(s.Regions))
@@ -183,6 +188,15 @@ func driftGauge(counts func() []nf.DriftCount) *sourceCollector {
 	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for _, c := range counts() {
 			show(d, float64(c.Number), c.Region, string(c.Mode), string(c.State))
+		}
+	}}
+}
+
+func alarmGauge(counts func() []nf.AlarmCount) *sourceCollector {
+	d := desc("k8splugin_vnf_alarms", "Alarms of VNFs of SOL003 that are not cleared, by perceived severity (critical or major) and acknowledgement (true or false), as of the last look at the VNFs. One replica raises alarms; it counts all of them, and the others have no value.", "severity", "acknowledged")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		for _, c := range counts() {
+			show(d, float64(c.Number), strings.ToLower(string(c.Severity)), strconv.FormatBool(c.Acknowledged))
 		}
 	}}
 }

@@ -68,7 +68,7 @@ func (s observability) traceparent(r *http.Request) string { return telemetry.Tr
 func (s observability) watch(ctx context.Context, parts *service, d accessConfig, db *secureStore) error {
 	sources := telemetry.Sources{
 		Operations: parts.workers.Ledger().Running, Queue: parts.workers.Queued, Replicas: parts.workers.Replicas, Instances: parts.health.InstanceCounts,
-		Drifts: parts.drift.DriftCounts, Networks: parts.networks.Counts, Volumes: parts.volumes.Counts, Listings: parts.inventory.counts, Regions: parts.pool.States, Sealed: db.sealed, Store: db.db.space, Targets: parts.notifier.Targets,
+		Drifts: parts.drift.DriftCounts, Alarms: parts.vnfs.faults.AlarmCounts, Networks: parts.networks.Counts, Volumes: parts.volumes.Counts, Listings: parts.inventory.counts, Regions: parts.pool.States, Sealed: db.sealed, Store: db.db.space, Targets: parts.notifier.Targets,
 		Mesh: meshSource(parts.mesh),
 	}
 	sources.Index = func() map[string]telemetry.IndexStatus {

@@ -69,6 +69,16 @@ func TestVNFNotifications(t *testing.T) {
 	s.want(http.StatusNoContent, ask("DELETE", "/vnflcm/v2/subscriptions/"+id, nil))
 }
 
+// TestVNFAlarmMetric counts the alarms of a service that has none.
+func TestVNFAlarmMetric(t *testing.T) {
+	t.Parallel()
+	s := startBareService(t)
+	until(t, "the alarms are counted", func() bool {
+		metrics := string(s.want(http.StatusOK, s.do("GET", "/metrics", nil)).body)
+		return strings.Contains(metrics, `k8splugin_vnf_alarms{acknowledged="false",severity="critical"} 0`) && strings.Count(metrics, "\nk8splugin_vnf_alarms{") == 4
+	})
+}
+
 // TestVNFNotifySettings rejects settings that cannot be used.
 func TestVNFNotifySettings(t *testing.T) {
 	t.Parallel()
