@@ -309,7 +309,7 @@ func indexGauges(status func() map[string]IndexStatus) *sourceCollector {
 }
 
 func targetGauge(targets func() map[nf.BreakerState]int) *sourceCollector {
-	d := desc("k8splugin_notification_targets", "Recent targets of this replica's notifications (scheme, host and port) by the state of their circuit breaker.", "state")
+	d := desc("k8splugin_notification_targets", "Recent targets of this replica's notifications and handed-over kubeconfigs (scheme, host and port) by the state of their circuit breaker.", "state")
 	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for state, n := range targets() {
 			show(d, float64(n), string(state))

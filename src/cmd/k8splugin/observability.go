@@ -68,7 +68,7 @@ func (s observability) traceparent(r *http.Request) string { return telemetry.Tr
 func (s observability) watch(ctx context.Context, parts *service, d accessConfig, db *secureStore) error {
 	sources := telemetry.Sources{
 		Operations: parts.workers.Ledger().Running, Queue: parts.workers.Queued, Replicas: parts.workers.Replicas, Instances: parts.health.InstanceCounts,
-		Drifts: parts.drift.DriftCounts, Alarms: parts.vnfs.faults.AlarmCounts, Networks: parts.networks.Counts, Volumes: parts.volumes.Counts, Listings: parts.inventory.counts, Regions: parts.pool.States, Sealed: db.sealed, Store: db.db.space, Targets: parts.notifier.Targets,
+		Drifts: parts.drift.DriftCounts, Alarms: parts.vnfs.faults.AlarmCounts, Networks: parts.networks.Counts, Volumes: parts.volumes.Counts, Listings: parts.inventory.counts, Regions: parts.pool.States, Sealed: db.sealed, Store: db.db.space, Targets: parts.targets,
 		Mesh: meshSource(parts.mesh),
 	}
 	sources.Index = func() map[string]telemetry.IndexStatus {
@@ -92,6 +92,18 @@ func (s observability) watch(ctx context.Context, parts *service, d accessConfig
 		return broken
 	}
 	return s.metrics.Watch(sources)
+}
+
+// targets returns the number of recent targets of notifications, also of SOL003, and of
+// hand-overs, by the state of their circuit breaker.
+func (s *service) targets() map[nf.BreakerState]int {
+	out := s.notifier.Targets()
+	for _, more := range []map[nf.BreakerState]int{s.vnfs.notifier.Targets(), s.handOvers.Targets()} {
+		for state, n := range more {
+			out[state] += n
+		}
+	}
+	return out
 }
 
 // close sends the last spans. Losing them is not a failure of the service.

@@ -66,6 +66,9 @@ func TestVNFNotifications(t *testing.T) {
 	if wrong := to.Violations(); len(wrong) > 0 {
 		t.Errorf("violations: %q", wrong)
 	}
+	if metrics := s.want(http.StatusOK, s.do("GET", "/metrics", nil)); !strings.Contains(string(metrics.body), `k8splugin_notification_targets{state="closed"} 1`) {
+		t.Error("the callback is not a target in the metrics")
+	}
 	s.want(http.StatusNoContent, ask("DELETE", "/vnflcm/v2/subscriptions/"+id, nil))
 }
 
