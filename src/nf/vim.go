@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
+	"strings"
 )
 
 // VIM is what only Tacker's API knows of a cloud region, which it calls a VIM.
@@ -41,6 +42,10 @@ func (r Region) VIMName() string {
 // VIMID returns the id of the region as a VIM: a UUID that is made of the region's
 // id, so that a region has the same one in every store.
 func (r Region) VIMID() string { return UUIDOf("k8splugin.io/vim/" + r.ID) }
+
+// IsVIM reports whether an id is that of the region as a VIM. Letters of a UUID have no case
+// (RFC 9562).
+func (r Region) IsVIM(id string) bool { return r.VIMID() == strings.ToLower(id) }
 
 // UUIDOf returns a UUID that is made of a name.
 func UUIDOf(name string) string {

@@ -19,6 +19,11 @@ func TestVIMOfRegion(t *testing.T) {
 	if id := east.VIMID(); id != "35715d26-6fc7-894f-a012-f0a657c615bb" {
 		t.Errorf("the id is %q: clients have stored another", id)
 	}
+	for id, want := range map[string]bool{east.VIMID(): true, strings.ToUpper(east.VIMID()): true, west.VIMID(): false, "east": false, "": false} {
+		if got := east.IsVIM(id); got != want {
+			t.Errorf("%q is the VIM's id: %t, want %t", id, got, want)
+		}
+	}
 	for name, r := range map[string]nf.Region{"The east": east, "west": west, "north": {ID: "north", VIM: &nf.VIM{}}} {
 		if got := r.VIMName(); got != name {
 			t.Errorf("the VIM's name is %q, want %q", got, name)

@@ -231,7 +231,7 @@ func (rs resolver) regionsOf(ctx context.Context, wanted map[string]nf.VIMConnec
 			out[defaultVIM] = r
 		}
 		for key, w := range wanted {
-			if r.VIMID() == w.VIM || has(r, serverOf(w)) && (out[key].ID == "" || out[key].VIMID() != w.VIM) {
+			if r.IsVIM(w.VIM) || has(r, serverOf(w)) && (out[key].ID == "" || !out[key].IsVIM(w.VIM)) {
 				out[key] = r
 			}
 		}

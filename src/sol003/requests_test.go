@@ -96,6 +96,7 @@ func TestVIMs(t *testing.T) {
 	}{
 		"Default": {"the default VIM", nil, "edge"},
 		"ID":      {"by its id", map[string]nf.VIMConnectionRequest{"vim1": {VIM: nf.Region{ID: "west"}.VIMID(), Extra: map[string]any{"a": "b"}}}, "west"},
+		"Case":    {"its id in upper case", map[string]nf.VIMConnectionRequest{"vim1": {VIM: strings.ToUpper(nf.Region{ID: "west"}.VIMID())}}, "west"},
 		"Server": {"a registered region with the server", map[string]nf.VIMConnectionRequest{"vim1": {
 			Interface: map[string]any{"endpoint": "https://west:6443/"}, Access: map[string]any{"bearer_token": "s3cret"},
 		}}, "west"},
@@ -104,6 +105,9 @@ func TestVIMs(t *testing.T) {
 		}}, "west"},
 		"First": {"an id precedes a server", map[string]nf.VIMConnectionRequest{"vim1": {
 			VIM: nf.Region{ID: "edge"}.VIMID(), Interface: map[string]any{"endpoint": "https://west:6443"},
+		}}, "edge"},
+		"FirstCase": {"even in upper case", map[string]nf.VIMConnectionRequest{"vim1": {
+			VIM: strings.ToUpper(nf.Region{ID: "edge"}.VIMID()), Interface: map[string]any{"endpoint": "https://west:6443"}, Access: map[string]any{"bearer_token": "s3cret"},
 		}}, "edge"},
 	}
 	for name, tc := range cases {

@@ -66,7 +66,7 @@ func (cs Connections) region(ctx context.Context, project string, c nf.VIMConnec
 			return "", err
 		case r.ID == wanted.ID:
 			present = r
-		case r.VIMID() == strings.ToLower(c.VIM), r.Origin != nf.OriginVNF && sameServer(r.Access.Server, wanted.Access.Server):
+		case r.IsVIM(c.VIM), r.Origin != nf.OriginVNF && sameServer(r.Access.Server, wanted.Access.Server):
 			return "", nil
 		}
 	}

@@ -152,7 +152,7 @@ func (vs vims) find(r *http.Request) (nf.Region, error) {
 		if err != nil {
 			return nf.Region{}, err
 		}
-		if g.VIMID() == strings.ToLower(id) {
+		if g.IsVIM(id) {
 			return g, nil
 		}
 	}
