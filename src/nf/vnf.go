@@ -2,6 +2,7 @@ package nf
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -72,6 +73,24 @@ func (v VNF) State() string {
 		return VNFNotInstantiated
 	}
 	return VNFInstantiated
+}
+
+// Supports returns Unsupported, with the reason, for an operation that the VNF cannot have
+// because its components are virtual machines or hosts.
+func (v VNF) Supports(verb Verb) error {
+	in, why := v.Instantiated, ""
+	connects := verb == VNFConnect || verb == VNFChangePackage
+	switch {
+	case in == nil:
+	case in.Engine != "" && (connects || verb == Scale):
+		why = "it is a cluster on hosts; change its site, which has the same id, in the native API"
+	case in.Stack != "" && connects:
+		why = "its components are virtual machines; it can be scaled, healed, modified and terminated"
+	}
+	if why == "" {
+		return nil
+	}
+	return E(Unsupported, string(verb), "VNF "+v.ID, errors.New(why))
 }
 
 // VIMConnection is how a VNF reaches a VIM. A VIM is a cloud region: what a request says

@@ -1,7 +1,6 @@
 package sol003
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -15,8 +14,8 @@ import (
 // Scale accepts a change of the level of a scaling aspect. The engine adds the pods of the
 // steps to the present numbers of replicas, or removes them. It returns nf.Invalid for an
 // unknown aspect, and for steps that lead out of its levels; nf.Conflict if the VNF is not
-// instantiated; and nf.Unsupported if a VDU of the aspect has no workload with replicas. A
-// number that an autoscaler sets ends the occurrence as rolled back.
+// instantiated; and nf.Unsupported if a VDU of the aspect has no workload with replicas, or
+// the components are hosts. A number that an autoscaler sets ends the occurrence as rolled back.
 func (m *Manager) Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceScale, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
 		if err := instantiated(nf.Scale, v); err != nil {
@@ -146,13 +145,10 @@ func (rs resolver) known(ctx context.Context, verb nf.Verb, v nf.VNF, field stri
 
 // Connect accepts a change of the networks that the VNF's workloads are attached to. An
 // attachment replaces that of the same interface. It returns nf.Conflict if the VNF is not
-// instantiated, and nf.Unsupported if its components are virtual machines.
+// instantiated, and nf.Unsupported if its components are virtual machines or hosts.
 func (m *Manager) Connect(ctx context.Context, id string, req nf.ConnectVNFRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceConnectivity, req.VNFRequest, func(_ context.Context, v nf.VNF) (record, error) {
-		if err := instantiated(nf.VNFConnect, v); err != nil {
-			return record{}, err
-		}
-		return record{Task: task{After: v, Attach: req.Networks}}, notStacked(nf.VNFConnect, v)
+		return record{Task: task{After: v, Attach: req.Networks}}, instantiated(nf.VNFConnect, v)
 	})
 }
 
@@ -167,15 +163,14 @@ const (
 // ChangePackage accepts the change to another package: the engine applies the whole
 // difference, and deletes the objects that the new package does not have. If the engine
 // requires a confirmation for that, the occurrence is rolled back, and its error has the
-// value of the parameter confirm. It returns
-// nf.Unsupported if there is no onboarded and enabled package of the project with the
-// descriptor, or if the components are virtual machines; nf.Invalid for a type of upgrade
-// other than RollingUpdate, files that are not
-// artifacts of the package, and a package without the VNF's flavor; and nf.Conflict if the
-// VNF is not instantiated.
+// value of the parameter confirm. It returns nf.Unsupported if there is no onboarded and
+// enabled package of the project with the descriptor, or if the components are virtual
+// machines or hosts; nf.Invalid for a type of upgrade other than RollingUpdate, files that
+// are not artifacts of the package, and a package without the VNF's flavor; and nf.Conflict
+// if the VNF is not instantiated.
 func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNFPackageRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceCurrentPackage, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
-		if err := cmp.Or(instantiated(nf.VNFChangePackage, v), notStacked(nf.VNFChangePackage, v)); err != nil {
+		if err := instantiated(nf.VNFChangePackage, v); err != nil {
 			return record{}, err
 		}
 		if kind, err := textOf(nf.VNFChangePackage, v, req.Extra, upgradeParameter); err != nil || kind != "" && kind != rollingUpdate {

@@ -82,6 +82,15 @@ func TestHosts(t *testing.T) {
 				t.Errorf("%s still has the credentials of the hosts", key)
 			}
 		}
+		_, err = m.Scale(ctx, a, nf.ScaleVNFRequest{Aspect: "front"})
+		wantKind(t, "hosts are not scaled", err, nf.Unsupported)
+		_, err = m.Connect(ctx, a, nf.ConnectVNFRequest{Networks: []nf.Attachment{{Network: "blue", Workload: "web"}}})
+		wantKind(t, "hosts have no networks", err, nf.Unsupported)
+		_, err = m.ChangePackage(ctx, a, nf.ChangeVNFPackageRequest{VNFD: "vnfd-2"})
+		wantKind(t, "hosts have no objects of a package", err, nf.Unsupported)
+		if err == nil || !strings.Contains(err.Error(), "change its site") {
+			t.Errorf("the refusal does not say what to do: %v", err)
+		}
 		other := create(t, m)
 		_, err = m.Instantiate(ctx, other, hosts())
 		wantKind(t, "a region is made once", err, nf.Conflict)

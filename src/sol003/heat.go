@@ -197,14 +197,6 @@ func stackedIn(t task) *nf.InstantiatedVNF {
 // stacked reports whether the components of a VNF are servers of an OpenStack cloud.
 func stacked(v nf.VNF) bool { return v.Instantiated != nil && v.Instantiated.Stack != "" }
 
-// notStacked returns nf.Unsupported for a VNF of virtual machines.
-func notStacked(verb nf.Verb, v nf.VNF) error {
-	if !stacked(v) {
-		return nil
-	}
-	return nf.E(nf.Unsupported, string(verb), "VNF "+v.ID, errors.New("its components are virtual machines; it can be scaled, healed, modified and terminated"))
-}
-
 // cloudHolding is the hold of a VNF on the OpenStack cloud that it is in.
 func cloudHolding(v nf.VNF, region string) nf.Holding {
 	h := holding(v, "")

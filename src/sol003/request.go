@@ -155,10 +155,11 @@ func (m *Manager) unused(ctx context.Context, verb string, v nf.VNF) error {
 	return &nf.Error{Kind: nf.Busy, Op: verb, Subject: "VNF " + v.ID, Operation: in.Operation, Err: fmt.Errorf("operation %s is running on its instance", in.Operation)}
 }
 
-// instantiated returns nf.Conflict unless a VNF is instantiated.
+// instantiated returns nf.Conflict unless a VNF is instantiated, and nf.Unsupported if it
+// cannot have the operation.
 func instantiated(verb nf.Verb, v nf.VNF) error {
 	if v.Instantiated != nil {
-		return nil
+		return v.Supports(verb)
 	}
 	return nf.E(nf.Conflict, string(verb), "VNF "+v.ID, errors.New("it is not instantiated"))
 }

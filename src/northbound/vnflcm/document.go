@@ -24,7 +24,13 @@ func (e edition) instanceOf(v nf.VNF, base string) wire.VNF {
 	return out
 }
 
-// linksOf returns the links to the requests that the state of a VNF allows.
+// tasks are the requests that change an instantiated VNF and have links: name and path.
+var tasks = map[nf.Verb][2]string{
+	nf.Terminate: {"terminate", "/terminate"}, nf.Scale: {"scale", "/scale"}, nf.Heal: {"heal", "/heal"}, nf.VNFConnect: {"changeExtConn", "/change_ext_conn"},
+}
+
+// linksOf returns the links to the requests that the state of a VNF allows and that it
+// supports. Without scaling aspects, nothing can be scaled.
 func (e edition) linksOf(v nf.VNF, base string) map[string]wire.VNFLink {
 	self := e.vnfAt(base, v.ID)
 	out := map[string]wire.VNFLink{"self": {Href: self}}
@@ -33,8 +39,10 @@ func (e edition) linksOf(v nf.VNF, base string) map[string]wire.VNFLink {
 	case v.Instantiated == nil:
 		out["instantiate"] = wire.VNFLink{Href: self + "/instantiate"}
 	default:
-		for name, path := range map[string]string{"terminate": "/terminate", "scale": "/scale", "heal": "/heal", "changeExtConn": "/change_ext_conn"} {
-			out[name] = wire.VNFLink{Href: self + path}
+		for verb, task := range tasks {
+			if v.Supports(verb) == nil && (verb != nf.Scale || len(v.Instantiated.MaxScale) > 0) {
+				out[task[0]] = wire.VNFLink{Href: self + task[1]}
+			}
 		}
 	}
 	return out

@@ -149,6 +149,27 @@ func TestRequests(t *testing.T) {
 	})
 }
 
+// TestTaskLinks checks that a VNF has only the links of the requests that it supports.
+func TestTaskLinks(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		for reason, tc := range map[string]struct {
+			edit func(*nf.InstantiatedVNF)
+			want string
+		}{
+			"pods have all requests":                  {func(*nf.InstantiatedVNF) {}, "changeExtConn heal scale self terminate"},
+			"without aspects, nothing is scaled":      {func(in *nf.InstantiatedVNF) { in.Scale, in.MaxScale = nil, nil }, "changeExtConn heal self terminate"},
+			"the networks of a stack are not changed": {func(in *nf.InstantiatedVNF) { in.Stack = "vnf-1" }, "heal scale self terminate"},
+			"a cluster on hosts is changed as a site": {func(in *nf.InstantiatedVNF) { in.Engine = "cluster" }, "heal self terminate"},
+		} {
+			at := w.instantiated()
+			w.set(at, func(v *nf.VNF) { tc.edit(v.Instantiated) })
+			if got := w.want(http.StatusOK, "GET", at, "").links(t); got != tc.want {
+				t.Errorf("%s: the links are %s, want %s", reason, got, tc.want)
+			}
+		}
+	})
+}
+
 // TestOccurrence has the states of an occurrence, with the links of each.
 func TestOccurrence(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
