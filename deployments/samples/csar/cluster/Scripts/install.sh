@@ -2,6 +2,9 @@
 # Makes a Kubernetes cluster of hosts with kubeadm. It runs on each host: first on the control
 # planes, then on the workers. It can be repeated.
 #
+# SITE_ACTION is build, or shrink if workers leave. Then it runs on the first host only, and
+# removes their nodes: a worker that leaves may be unreachable.
+#
 # A host needs a container runtime, kubelet, kubeadm, kubectl, python3, and a user that is root or
 # may use sudo without a password. Install them beforehand, for example in the image of the hosts.
 #
@@ -13,7 +16,7 @@
 set -eu
 
 if [ "$(id -u)" != 0 ]; then
-  exec sudo -n SITE_HOST="$SITE_HOST" SITE_ROLE="$SITE_ROLE" "$0" "$@"
+  exec sudo -n SITE_ACTION="$SITE_ACTION" SITE_HOST="$SITE_HOST" SITE_ROLE="$SITE_ROLE" "$0" "$@"
 fi
 
 cni='' admin=''
@@ -46,11 +49,38 @@ done
 admin_config=/etc/kubernetes/admin.conf
 kube() { kubectl --kubeconfig $admin_config "$@"; }
 
+case $SITE_ACTION in
+  build) ;;
+  shrink)
+    leaving=$(printf %s "$document" | python3 -c '
+import json, sys
+for host in json.load(sys.stdin)["hosts"]:
+    if host["state"] == "leaving":
+        print(host["name"])')
+    for name in $leaving; do
+      ready=$(kube get node "$name" --ignore-not-found -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}')
+      if [ "$ready" = True ]; then # the pods of another node would never end
+        echo "draining $name" >&2
+        kube drain "$name" --ignore-daemonsets --delete-emptydir-data --force --timeout 300s >&2
+      fi
+      echo "deleting the node $name" >&2
+      kube delete node "$name" --ignore-not-found >&2
+    done
+    exit 0 ;;
+  *) echo "unknown SITE_ACTION $SITE_ACTION: this script does build and shrink" >&2; exit 2 ;;
+esac
+
 server=$(value join server)
 if [ -n "$server" ]; then # another host has made the cluster
-  if [ -e /etc/kubernetes/kubelet.conf ]; then
-    echo "$SITE_HOST has joined already" >&2
-    exit 0
+  kubelet_config=/etc/kubernetes/kubelet.conf
+  if [ -e $kubelet_config ]; then
+    node=$(kubectl --kubeconfig $kubelet_config get node "$SITE_HOST" --ignore-not-found -o name)
+    if [ -n "$node" ]; then
+      echo "$SITE_HOST has joined already" >&2
+      exit 0
+    fi
+    echo "resetting $SITE_HOST: its node was deleted" >&2
+    kubeadm reset --force >&2
   fi
   set -- "$server" --node-name "$SITE_HOST" --token "$(value join token)" --discovery-token-ca-cert-hash "$(value join hash)"
   if [ "$SITE_ROLE" = control_plane ]; then
