@@ -111,6 +111,25 @@ func TestHelpIsShort(t *testing.T) {
 	}
 }
 
+// TestHelpNames requires of the help of a command that it names results that a user meets.
+func TestHelpNames(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"import tacker": "The exit code is 1 if anything differs or could not be imported",
+		"import onap":   "The exit code is 1 if anything differs or could not be imported",
+		"serve":         "the links in notifications, alarms, subscriptions, PM jobs and thresholds",
+	} {
+		var out bytes.Buffer
+		p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &out, terminal: func(any) bool { return false }, getenv: func(string) string { return "" }}
+		if code := run(t.Context(), append(strings.Fields(args), "--help"), p); code != 0 {
+			t.Errorf("%s: exit code %d", args, code)
+		}
+		if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, want) {
+			t.Errorf("the help of %s does not say %q:\n%s", args, want, out.String())
+		}
+	}
+}
+
 // TestExitCodesDocumented compares the table of docs/cli.md with the help topic.
 func TestExitCodesDocumented(t *testing.T) {
 	t.Parallel()

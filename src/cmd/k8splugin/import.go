@@ -39,8 +39,8 @@ of the objects changes, and no pod is restarted.
 
 The plugin must no longer run. Its databases are only read. Existing records of
 the store do not change: a repeated import adds missing records, and reports
-existing records that differ. The exit code is 1 if anything could not be
-imported; the report lists it with the reason.
+existing records that differ. The exit code is 1 if anything differs or could
+not be imported; the report lists it with the reason.
 
 The command opens the store itself: stop a service that uses the embedded
 database first. With --dry-run everything is read, rendered and compared with the

@@ -33,8 +33,8 @@ YAML file that maps the name or the id of a VIM to its auth_cred, as a file for
 
 Tacker is only read. Existing VIMs and packages do not change: a repeated import
 adds missing ones, and reports those that differ. The exit code is 1 if anything
-could not be imported; the report lists it with the reason. VNF instances are not
-imported.
+differs or could not be imported; the report lists it with the reason. VNF
+instances are not imported.
 
 The command opens the store itself: stop a service that uses the embedded
 database first. With --dry-run nothing is written, and packages are not

@@ -34,7 +34,7 @@ type vnfNotifySettings struct {
 
 // flags defines the flags of the settings.
 func (s *vnfNotifySettings) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.Endpoint, "vnf-endpoint", "", "URL under which subscribers of SOL003 reach the service; it begins the links in notifications, alarms and subscriptions (default: links are paths)")
+	flags.StringVar(&s.Endpoint, "vnf-endpoint", "", "URL under which subscribers of SOL003 reach the service; it begins the links in notifications, alarms, subscriptions, PM jobs and thresholds (default: links are paths)")
 	flags.StringVar(&s.Files.CA, "vnf-callback-ca-file", "", "CA certificates that the callbacks of SOL003 and their token endpoints are verified with (default: those of the system); like the next two files, reloaded when it changes")
 	flags.StringVar(&s.Files.Certificate, "vnf-callback-cert-file", "", "certificate that the service presents to callbacks of SOL003 whose subscription asks for one")
 	flags.StringVar(&s.Files.Key, "vnf-callback-key-file", "", "private key of the certificate")
