@@ -67,12 +67,17 @@ func (v VNF) Summary() Summary {
 	}}
 }
 
-// Summary returns the summary of the occurrence.
+// Summary returns the summary of the occurrence. One that has failed temporarily also has the
+// states of the next attempt: until that begins, it is stored as a failed one.
 func (o Occurrence) Summary() Summary {
-	return Summary{
+	out := Summary{
 		Scope:      o.Scope(),
 		Attributes: []Attribute{{AttributeProject, ProjectOf(o.Project)}, {AttributeState, string(o.State)}, {AttributeSubject, Subject{Kind: VNFSubject, ID: o.VNF}.String()}},
 	}
+	if o.State == OccurrenceFailedTemp {
+		out.Attributes = append(out.Attributes, Attribute{AttributeState, string(OccurrenceProcessing)}, Attribute{AttributeState, string(OccurrenceRollingBack)})
+	}
+	return out
 }
 
 // Summary returns the summary of the region.

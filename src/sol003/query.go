@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
-	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Operations returns the attempts at occurrences.
@@ -42,50 +40,22 @@ func (m *Manager) Occurrence(ctx context.Context, id string) (nf.Occurrence, err
 // OccurrencesFrom yields the occurrences after the cursor, ordered by id, which is the
 // order of their start. It uses an index as VNFsFrom does.
 func (m *Manager) OccurrencesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Occurrence, error] {
-	records := recordsFrom(ctx, m.occurrences, from)
+	records, indexed := m.occurrences.Find(ctx, from)
+	if !indexed {
+		records = m.occurrences.After(ctx, "", from)
+	}
 	return func(yield func(nf.Occurrence, error) bool) {
-		last := ""
 		for r, err := range records {
 			var o nf.Occurrence
 			shown := true
 			if err == nil {
 				o, shown, err = m.present(ctx, r)
 			}
-			if shown = shown && (err != nil || r.ID != last); shown && !yield(o, err) || err != nil {
+			if shown = shown || err != nil; shown && !yield(o, err) || err != nil {
 				return
 			}
-			last = r.ID
 		}
 	}
-}
-
-// recordsFrom yields the records of OccurrencesFrom. One may come twice.
-func recordsFrom(ctx context.Context, occurrences store.Table[record], from nf.Cursor) iter.Seq2[record, error] {
-	found, indexed := occurrences.Find(ctx, from)
-	if failed, again := repaired(from); indexed && again {
-		var more iter.Seq2[record, error]
-		if more, indexed = occurrences.Find(ctx, failed); indexed {
-			found = nf.Merged(func(r record) string { return r.ID }, found, more)
-		}
-	}
-	if !indexed {
-		return occurrences.After(ctx, "", from)
-	}
-	return found
-}
-
-// repaired returns the cursor for occurrences that have failed, if the given one is for those
-// that run again: they are stored as failed ones until the next attempt begins.
-func repaired(from nf.Cursor) (nf.Cursor, bool) {
-	for i, a := range from.Where {
-		state := nf.OccurrenceState(a.Value)
-		if a.Name == nf.AttributeState && (state == nf.OccurrenceProcessing || state == nf.OccurrenceRollingBack) {
-			from.Where = slices.Clone(from.Where)
-			from.Where[i].Value = string(nf.OccurrenceFailedTemp)
-			return from, true
-		}
-	}
-	return from, false
 }
 
 // present returns an occurrence as its VNF has it. One that has not ended is not shown if

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -15,11 +16,12 @@ import (
 type finder struct {
 	store.KV
 
-	t *testing.T
+	t    *testing.T
+	then func() // runs once the keys are found, and before the records are read
 }
 
 // Find implements store.Finder.
-func (f finder) Find(prefix, start string, c nf.Cursor) (iter.Seq[string], bool) {
+func (f *finder) Find(prefix, start string, c nf.Cursor) (iter.Seq[string], bool) {
 	var keys []string
 	for e, err := range f.List(f.t.Context(), prefix, start) {
 		must(f.t, err)
@@ -29,6 +31,10 @@ func (f finder) Find(prefix, start string, c nf.Cursor) (iter.Seq[string], bool)
 			keys = append(keys, e.Key)
 		}
 	}
+	if then := f.then; then != nil {
+		f.then = nil
+		then()
+	}
 	return slices.Values(keys), prefix == "occurrences/"
 }
 
@@ -37,7 +43,8 @@ func (f finder) Find(prefix, start string, c nf.Cursor) (iter.Seq[string], bool)
 func TestStates(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.kv = finder{w.kv, t}
+		index := &finder{KV: w.kv, t: t}
+		w.kv = index
 		m, stop := w.start(t)
 		list := func(state nf.OccurrenceState) string {
 			var out []string
@@ -57,9 +64,15 @@ func TestStates(t *testing.T) {
 		if got := list(nf.OccurrenceProcessing); got != "INSTANTIATE FAILED_TEMP" { // which the caller leaves out
 			t.Errorf("processed are %s", got)
 		}
-		must(t, m.Retry(t.Context(), o.ID, nf.RequestKey{}))
-		if got := list(nf.OccurrenceProcessing); got != "INSTANTIATE PROCESSING" {
-			t.Errorf("after the retry was accepted, processed are %s", got)
+		w.engine.setTakes(time.Minute)
+		index.then = func() { // the attempt begins while the list is read
+			must(t, m.Retry(t.Context(), o.ID, nf.RequestKey{}))
+			<-time.After(time.Second)
+		}
+		for _, when := range []string{"while the attempt begins", "after it has begun"} {
+			if got := list(nf.OccurrenceProcessing); got != "INSTANTIATE PROCESSING" {
+				t.Errorf("%s, processed are %s", when, got)
+			}
 		}
 		stop()
 	})
