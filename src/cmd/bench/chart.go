@@ -31,9 +31,29 @@ const mostOfAChart = 100
 
 // chartOf writes the set's objects as a packaged chart, as helm package does.
 func (s objectSet) chartOf() (path string, content []byte, err error) {
+	templates := make([][]byte, len(s.objects))
+	for i, o := range s.objects {
+		if templates[i], err = json.Marshal(o.body); err != nil {
+			return "", nil, err
+		}
+	}
+	if content, err = packedChart(s.size, templates...); err != nil {
+		return "", nil, err
+	}
+	// Not in the folder of the objects, which kubectl applies as a whole.
+	path = filepath.Clean(s.folder) + ".tgz"
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return "", nil, fmt.Errorf("cannot save the chart: %w", err)
+	}
+	return path, content, nil
+}
+
+// packedChart returns a packaged chart with templates.
+func packedChart(version int, templates ...[]byte) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
 	files := tar.NewWriter(zipped)
+	var err error
 	put := func(name string, content []byte) {
 		if err == nil {
 			err = files.WriteHeader(&tar.Header{Name: "bench/" + name, Mode: 0o644, Size: int64(len(content))})
@@ -42,21 +62,14 @@ func (s objectSet) chartOf() (path string, content []byte, err error) {
 			_, err = files.Write(content)
 		}
 	}
-	put("Chart.yaml", fmt.Appendf(nil, "apiVersion: v2\nname: bench\nversion: 1.0.%d\n", s.size))
-	for i, o := range s.objects {
-		text, e := json.Marshal(o.body)
-		err = errors.Join(err, e)
+	put("Chart.yaml", fmt.Appendf(nil, "apiVersion: v2\nname: bench\nversion: 1.0.%d\n", version))
+	for i, text := range templates {
 		put(fmt.Sprintf("templates/%04d.yaml", i), text)
 	}
 	if err = errors.Join(err, files.Close(), zipped.Close()); err != nil {
-		return "", nil, fmt.Errorf("cannot pack a chart: %w", err)
+		return nil, fmt.Errorf("cannot pack a chart: %w", err)
 	}
-	// Not in the folder of the objects, which kubectl applies as a whole.
-	path = filepath.Clean(s.folder) + ".tgz"
-	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
-		return "", nil, fmt.Errorf("cannot save the chart: %w", err)
-	}
-	return path, packed.Bytes(), nil
+	return packed.Bytes(), nil
 }
 
 // measureCharts compares the service with helm install, and its deletion with

@@ -116,7 +116,7 @@ func (r inventoryRun) measure(ctx context.Context, way, region string) (out list
 	}
 	defer s.stop()
 	request := map[string]any{"cloud_region_id": region, "cloud_owner": "bench", "aai_tenant": "t1", "kubeconfig": r.light.kubeconfig(region)}
-	if err := errors.Join(s.post(ctx, "/v1/cloud_regions", request, nil), s.uploadLoad(ctx)); err != nil {
+	if err := errors.Join(s.post(ctx, "/v1/cloud_regions", request, nil), s.uploadLoad(ctx, loadPackageID)); err != nil {
 		return out, err
 	}
 	l := listing{r, way, region, s, sim}

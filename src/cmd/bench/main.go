@@ -60,7 +60,7 @@ type options struct {
 }
 
 func (o *options) declare(flags *flag.FlagSet) {
-	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), inventory (instances that A&AI gets), networks (instances with and without them), stored (instances that exist), changes (re-applies, and instances one after another), vnfs (occurrences of SOL003), or regions (some with faults)")
+	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), inventory (instances that A&AI gets), networks (instances with and without them), stored (instances that exist), changes (re-applies, and instances one after another), charts (the memory of dry runs), week (changes, until as many records are deleted as are written), replicas (three, and one), vnfs (occurrences of SOL003), or regions (some with faults)")
 	flags.StringVar(&o.out, "out", "docs/benchmarks.md", "report of the scenario objects; other scenarios append their names")
 	flags.StringVar(&o.binary, "binary", "bin/k8splugin", "program of the service")
 	flags.StringVar(&o.helm, "helm", "bin/helm", "Helm's program")
@@ -120,6 +120,10 @@ func run(ctx context.Context, args []string) error {
 		return b.regions(ctx, o.report("regions"), o.load)
 	case "inventory":
 		return b.inventory(ctx, o.report("inventory"), o)
+	case "charts":
+		return measureLargestChart(ctx, b.binary, o.report("charts"))
+	case "week":
+		return measureWeek(ctx, b.binary, o.report("week"), o.load.clients)
 	}
 	kubeconfig, bin := os.Getenv("K8SPLUGIN_SANDBOX"), os.Getenv("K8SPLUGIN_SANDBOX_BIN")
 	if kubeconfig == "" || bin == "" {
@@ -137,6 +141,8 @@ func run(ctx context.Context, args []string) error {
 		return b.changes(ctx, kubeconfig, o.report("changes"), o.rounds)
 	case "vnfs":
 		return b.vnfs(ctx, kubeconfig, o.report("vnfs"), o.rounds)
+	case "replicas":
+		return measureReplicas(ctx, b.binary, bin+"/etcd", o.report("replicas"), o.load.clients)
 	case "objects":
 		return b.objects(ctx, kubeconfig, o)
 	}

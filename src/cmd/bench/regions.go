@@ -81,7 +81,7 @@ func (b *bench) regions(ctx context.Context, out string, l load) error {
 			return err
 		}
 	}
-	if err := s.uploadLoad(ctx); err != nil {
+	if err := s.uploadLoad(ctx, loadPackageID); err != nil {
 		return err
 	}
 	run := regionsRun{service: s, light: light, regions: l.regions}

@@ -92,7 +92,7 @@ func (r *storedRun) idle(ctx context.Context) (memory, error) {
 	if err != nil {
 		return memory{}, err
 	}
-	return m, r.service.uploadLoad(ctx)
+	return m, r.service.uploadLoad(ctx, loadPackageID)
 }
 
 // create creates instances until so many are stored.
@@ -100,13 +100,17 @@ func (r *storedRun) create(ctx context.Context, until int) (time.Duration, error
 	from := r.stored
 	r.stored = max(from, until)
 	return each(ctx, from, until, r.clients, func(ctx context.Context, i int) error {
-		in, err := r.createOne(ctx, map[string]any{"cloud_region_id": regionName(i % usedRegions), "csar_id": loadPackageID,
-			"namespace": fmt.Sprintf("bench-%06d", i), "vnf_instance_name": "bench-" + strconv.Itoa(i)})
+		in, err := r.createOne(ctx, loadRequest(i))
 		if err == nil && i == from {
 			r.sample = [2]string{in.instance, in.operation}
 		}
 		return err
 	})
+}
+
+// loadRequest is the creation of an instance by its number.
+func loadRequest(i int) map[string]any {
+	return map[string]any{"cloud_region_id": regionName(i % usedRegions), "csar_id": loadPackageID, "namespace": fmt.Sprintf("bench-%06d", i), "vnf_instance_name": "bench-" + strconv.Itoa(i)}
 }
 
 // createOne creates an instance. It repeats a request that the service rejects

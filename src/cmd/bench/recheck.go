@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rechecks are the times until a service has checked all instances again.
+type rechecks struct {
+	restart time.Duration // from the start of the process until the health of each instance is known
+	reapply time.Duration // of updates of all instances to the package that they have
+}
+
+// recheck restarts the service and waits until it knows the health of each instance. Then
+// it updates all instances to the package that they have.
+func (s *service) recheck(ctx context.Context, instances []string, clients int) (rechecks, error) {
+	var r rechecks
+	s.end()
+	began := time.Now()
+	if _, err := s.start(ctx); err != nil {
+		return r, err
+	}
+	for known := false; !known; {
+		if err := wait(ctx, 50*time.Millisecond); err != nil {
+			return r, err
+		}
+		n, err := s.known(ctx)
+		if err != nil {
+			return r, err
+		}
+		known = n == len(instances)
+	}
+	r.restart = time.Since(began)
+	var err error
+	r.reapply, err = each(ctx, 0, len(instances), clients, func(ctx context.Context, i int) error {
+		operation, err := s.update(ctx, instances[i], loadPackageID)
+		if err != nil {
+			return err
+		}
+		return s.ended(ctx, operation)
+	})
+	return r, err
+}
+
+// known returns the number of instances whose health is known.
+func (s *service) known(ctx context.Context) (int, error) {
+	var metrics []byte
+	if err := s.send(ctx, http.MethodGet, "/metrics", content{}, &metrics); err != nil {
+		return 0, err
+	}
+	return sum(metrics, "k8splugin_instances{", `health="unknown"`), nil
+}
+
+// sum returns the sum of a metric, except of the lines with a label, if that is not empty.
+func sum(metrics []byte, metric, except string) int {
+	n := 0
+	for line := range strings.Lines(string(metrics)) {
+		if strings.HasPrefix(line, metric) && (except == "" || !strings.Contains(line, except)) {
+			value, _ := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+			n += int(value)
+		}
+	}
+	return n
+}
+
+func (r rechecks) row(count int) string {
+	return fmt.Sprintf("| %d | **the service checks all again: %.1f s after its restart; it updates all in %.1f s** | | | | | | |\n", count, r.restart.Seconds(), r.reapply.Seconds())
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// replicaInstances is the number of instances that are created with each number of replicas.
+const replicaInstances = 1000
+
+// measureReplicas measures one replica on an external etcd node, and then three.
+func measureReplicas(ctx context.Context, binary, etcd, out string, clients int) error {
+	text := fmt.Sprintf(replicasPreamble, time.Now().Format(time.DateOnly), machine(), lightRegions, usedRegions, replicaInstances, clients)
+	for _, count := range []int{1, 3} {
+		rows, err := replicated(ctx, binary, etcd, count, clients)
+		if err != nil {
+			return fmt.Errorf("cannot measure %d replicas: %w", count, err)
+		}
+		fmt.Print(rows)
+		text += rows
+	}
+	return writeReport(out, text)
+}
+
+const replicasPreamble = `# Replicas
+
+Written by ` + "`make bench SCENARIO=replicas`" + ` on %s: %s.
+
+One replica of the service on an external etcd node, and then three on a new one. %d regions are registered, and %d of them get instances: paths of one light API server in the process of the
+benchmark ([benchmarks-stored.md](benchmarks-stored.md)). %d instances of four objects are created by %d clients, which use the replicas in turns. All processes share the
+processors of one machine. The goals with three replicas are more throughput, work on all replicas, and less memory for each.
+
+| replicas | instances per second | operations of each replica | processor time of the service for an instance, ms | memory of each, not mapped from files, MiB |
+|--:|--:|--:|--:|--:|
+`
+
+// replicated measures a number of replicas.
+func replicated(ctx context.Context, binary, etcd string, count, clients int) (string, error) {
+	folder, err := os.MkdirTemp("", "bench-replicas-")
+	if err != nil {
+		return "", fmt.Errorf("cannot make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	store, stop, err := startEtcd(ctx, etcd, folder)
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	keys := filepath.Join(folder, "keys.json")
+	if output, err := exec.CommandContext(ctx, binary, "keys", "init", keys).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot create an encryption key: %w: %s", err, output)
+	}
+	light := newLightServer()
+	defer light.close()
+	replicas := make([]*service, count)
+	for i := range replicas {
+		if replicas[i], err = newService(ctx, binary, "--store", "etcd://"+store, "--encryption-key-file", keys, "--replica-name", fmt.Sprintf("replica-%d", i)); err != nil {
+			return "", err
+		}
+		defer replicas[i].stop()
+	}
+	run := replicatedRun{replicas: replicas, light: light, clients: clients}
+	return run.measure(ctx)
+}
+
+// startEtcd starts an etcd node with its data in a folder, and returns its address.
+func startEtcd(ctx context.Context, program, folder string) (address string, stop func(), err error) {
+	var addresses [2]string
+	for i := range addresses {
+		if addresses[i], err = freeAddress(); err != nil {
+			return "", nil, err
+		}
+	}
+	client, peer := "http://"+addresses[0], "http://"+addresses[1]
+	cmd := exec.CommandContext(ctx, program, "--name", "bench", "--data-dir", filepath.Join(folder, "etcd"), "--listen-client-urls", client, "--advertise-client-urls", client,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "bench="+peer, "--log-level", "warn")
+	if err := cmd.Start(); err != nil {
+		return "", nil, fmt.Errorf("cannot start etcd: %w", err)
+	}
+	return addresses[0], func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}, nil
+}
+
+// replicatedRun is a measurement of some replicas.
+type replicatedRun struct {
+	replicas []*service
+	light    *lightServer
+	clients  int
+}
+
+// measure registers the regions, creates the instances, and returns a row.
+func (r replicatedRun) measure(ctx context.Context) (string, error) {
+	_, err := each(ctx, 0, lightRegions, r.clients, func(ctx context.Context, i int) error {
+		return r.replicas[i%len(r.replicas)].register(ctx, regionName(i), r.light.kubeconfig(regionName(i)))
+	})
+	if err == nil {
+		err = r.replicas[0].uploadLoad(ctx, loadPackageID)
+	}
+	if err == nil {
+		err = r.create(ctx, 0, usedRegions*len(r.replicas)) // each replica reads the kinds of a region at its first use
+	}
+	if err != nil {
+		return "", err
+	}
+	before, err := r.spent(ctx)
+	if err != nil {
+		return "", err
+	}
+	start := time.Now()
+	if err := r.create(ctx, usedRegions*len(r.replicas), usedRegions*len(r.replicas)+replicaInstances); err != nil {
+		return "", err
+	}
+	rate := replicaInstances / time.Since(start).Seconds()
+	after, err := r.spent(ctx)
+	if err != nil {
+		return "", err
+	}
+	var used time.Duration
+	var shares, memories []string
+	for i := range r.replicas {
+		used += after[i].processor - before[i].processor
+		shares, memories = append(shares, fmt.Sprint(after[i].operations-before[i].operations)), append(memories, mib(after[i].memory.anonymous))
+	}
+	return fmt.Sprintf("| %d | %.0f | %s | %s | %s |\n", len(r.replicas), rate, strings.Join(shares, ", "), ms(used/replicaInstances), strings.Join(memories, ", ")), nil
+}
+
+// create creates instances, with the replicas in turns.
+func (r replicatedRun) create(ctx context.Context, from, to int) error {
+	_, err := each(ctx, from, to, r.clients, func(ctx context.Context, i int) error {
+		_, err := r.replicas[i%len(r.replicas)].create(ctx, loadRequest(i))
+		return err
+	})
+	return err
+}
+
+// spent is what a replica has used, and the number of operations that it has ended.
+type spent struct {
+	processor  time.Duration
+	memory     memory
+	operations int
+}
+
+func (r replicatedRun) spent(ctx context.Context) ([]spent, error) {
+	out := make([]spent, len(r.replicas))
+	for i, s := range r.replicas {
+		var metrics []byte
+		var err, err2, err3 error
+		out[i].processor, err = processorTime(s.cmd.Process.Pid)
+		out[i].memory, err2 = s.memory(ctx)
+		err3 = s.send(ctx, http.MethodGet, "/metrics", content{}, &metrics)
+		if err := errors.Join(err, err2, err3); err != nil {
+			return nil, err
+		}
+		out[i].operations = sum(metrics, "k8splugin_operations_total{", "")
+	}
+	return out, nil
+}
