@@ -2,9 +2,9 @@ package main
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -44,7 +44,39 @@ func (w *accessWorld) silent(who string, got answer, typed string) {
 
 // names reports whether a text has a name as a word of its own.
 func names(text, name string) bool {
-	return regexp.MustCompile(`(^|[^a-z0-9-])` + regexp.QuoteMeta(name) + `($|[^a-z0-9-])`).MatchString(text)
+	for from := 0; ; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return false
+		}
+		begin, end := from+i, from+i+len(name)
+		if !continues(text[:begin], -1) && !continues(text[end:], 0) {
+			return true
+		}
+		from = begin + 1
+	}
+}
+
+// continues reports whether a name can go on in a text: at its beginning (0), or at its end
+// (-1).
+func continues(text string, at int) bool {
+	if text == "" {
+		return false
+	}
+	b := text[(len(text)+at)%len(text)]
+	return b == '-' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z'
+}
+
+// TestNames proves the search that other tests rely on.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"": false, "web": true, "web-1": false, "my-web": false, "web1 web": true, `{"name":"web"}`: true, "webweb": false, "Xweb.": true, "the web": true,
+	} {
+		if got := names(text, "web"); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
 }
 
 // auditIsSilent reads the audit of all requests as every identity.
