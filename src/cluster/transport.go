@@ -220,6 +220,13 @@ func tooLong(ctx context.Context, err error) error {
 	return err
 }
 
+// The numbers of bytes that readBody reads at a time: at first, and at most. Most responses
+// have less than two KiB.
+const (
+	leastPiece   = 2 << 10
+	largestPiece = 32 << 10
+)
+
 // readBody reads the body of a response into memory. Each piece that arrives
 // restarts the silence timer.
 func (bt *breakerTransport) readBody(ctx context.Context, resp *http.Response, silence *time.Timer) error {
@@ -235,7 +242,7 @@ func (bt *breakerTransport) readBody(ctx context.Context, resp *http.Response, s
 	}
 	var body bytes.Buffer
 	var s scale
-	piece := make([]byte, 32<<10)
+	piece := make([]byte, leastPiece)
 	for {
 		n, err := resp.Body.Read(piece)
 		if n > 0 {
@@ -245,6 +252,9 @@ func (bt *breakerTransport) readBody(ctx context.Context, resp *http.Response, s
 			}
 			silence.Reset(patience)
 			body.Write(piece[:n])
+			if n == len(piece) && n < largestPiece {
+				piece = make([]byte, 2*n)
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			break
