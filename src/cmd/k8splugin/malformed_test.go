@@ -41,6 +41,7 @@ func TestAnswersHaveNoWordsOfGo(t *testing.T) {
 	}
 	w := newAccessWorld(t)
 	rules, tried := routeAccess(), 0
+	read := map[string]bool{} // answers: the race detector makes the search of each one slow
 	for _, route := range malformedRoutes(doc) {
 		method, path, _ := strings.Cut(route, " ")
 		if slices.Contains(plainPages, path) {
@@ -64,6 +65,12 @@ func TestAnswersHaveNoWordsOfGo(t *testing.T) {
 			}
 			got := w.malformed(method, m)
 			tried++
+			before, id, _ := strings.Cut(string(got.body), `"request_id":"`)
+			_, after, _ := strings.Cut(id, `"`)
+			if read[before+after] {
+				continue
+			}
+			read[before+after] = true
 			words := goWords.FindString(string(got.body))
 			if words == "" || told[words] {
 				continue
