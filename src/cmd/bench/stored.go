@@ -38,8 +38,9 @@ type level struct {
 	processor     time.Duration // of the service, for each instance
 	rate          float64       // instances per second
 	pages         []pageTimes
-	memory        memory
-	database, all int64 // bytes of the files of the store
+	memory        memory // right after the work
+	rested        memory // after a minute without requests
+	database, all int64  // bytes of the files of the store
 	start         time.Duration
 }
 
@@ -156,6 +157,12 @@ func (r *storedRun) level(ctx context.Context, count int) (level, error) {
 		l.pages = append(l.pages, times)
 	}
 	if l.memory, err = r.service.memory(ctx); err != nil {
+		return l, err
+	}
+	if err := wait(ctx, time.Minute); err != nil {
+		return l, err
+	}
+	if l.rested, err = r.service.memory(ctx); err != nil {
 		return l, err
 	}
 	if l.database, l.all, err = r.service.storeBytes(); err != nil {

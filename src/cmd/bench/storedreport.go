@@ -86,7 +86,8 @@ func (r storedReport) rows() [][]string {
 	row("start until ready, s", "≤ 1.5 at 10 000", func(l level) string { return fmt.Sprintf("%.2f", l.start.Seconds()) })
 	row("database file, all files of the store, MiB", "≤ 250 at 10 000", func(l level) string { return mib(int(l.database)) + ", " + mib(int(l.all)) })
 	row("memory, its part that is not mapped from files, MiB", "≤ 400 at 10 000", func(l level) string { return mib(l.memory.resident) + ", " + mib(l.memory.anonymous) })
-	row("heap in use, MiB", "", func(l level) string { return mib(l.memory.heap) })
+	row("the same after a minute without requests, MiB", "≤ 400 at 10 000", func(l level) string { return mib(l.rested.resident) + ", " + mib(l.rested.anonymous) })
+	row("heap in use, then, MiB", "", func(l level) string { return mib(l.memory.heap) + ", " + mib(l.rested.heap) })
 	return rows
 }
 
