@@ -84,8 +84,8 @@ build-race: # the service with the race detector, which test-go runs, as OUT
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
 
-bench: build bin/helm bin/kustomize-controller ## measure the service: SCENARIO=objects against kubectl and Helm, many against Flux, changes, inventory, networks, stored, vnfs, or regions
-	$(if $(filter stored regions inventory,$(SCENARIO)),,$(SANDBOX) exec --) go run ./src/cmd/bench --scenario $(SCENARIO)
+bench: build bin/helm bin/kustomize-controller ## measure the service: SCENARIO=objects against kubectl and Helm, many against Flux, changes, charts, inventory, networks, replicas, stored, vnfs, week, or regions
+	$(if $(filter stored regions inventory charts week,$(SCENARIO)),,$(SANDBOX) exec --) go run ./src/cmd/bench --scenario $(SCENARIO)
 
 bench-quick: build ## fail if the service takes twice as long, compared to bare requests, as docs/benchmarks.md records (one minute)
 	$(SANDBOX) exec -- go run ./src/cmd/bench --scenario quick

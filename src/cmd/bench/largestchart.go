@@ -25,7 +25,8 @@ func measureLargestChart(ctx context.Context, binary, out string) error {
 		return err
 	}
 	defer s.stop()
-	text := fmt.Sprintf(chartsPreamble, time.Now().Format(time.DateOnly), machine(), chartDocuments, chartOutput>>20)
+	var text strings.Builder
+	fmt.Fprintf(&text, chartsPreamble, time.Now().Format(time.DateOnly), machine(), chartDocuments, chartOutput>>20)
 	if err := s.register(ctx, regionName(0), light.kubeconfig(regionName(0))); err != nil {
 		return err
 	}
@@ -43,9 +44,9 @@ func measureLargestChart(ctx context.Context, binary, out string) error {
 			return fmt.Errorf("cannot measure %d dry runs: %w", runs, err)
 		}
 		fmt.Print(row)
-		text += row
+		text.WriteString(row)
 	}
-	return writeReport(out, text)
+	return writeReport(out, text.String())
 }
 
 const chartsPreamble = `# Memory of charts

@@ -17,16 +17,17 @@ const replicaInstances = 1000
 
 // measureReplicas measures one replica on an external etcd node, and then three.
 func measureReplicas(ctx context.Context, binary, etcd, out string, clients int) error {
-	text := fmt.Sprintf(replicasPreamble, time.Now().Format(time.DateOnly), machine(), lightRegions, usedRegions, replicaInstances, clients)
+	var text strings.Builder
+	fmt.Fprintf(&text, replicasPreamble, time.Now().Format(time.DateOnly), machine(), lightRegions, usedRegions, replicaInstances, clients)
 	for _, count := range []int{1, 3} {
 		rows, err := replicated(ctx, binary, etcd, count, clients)
 		if err != nil {
 			return fmt.Errorf("cannot measure %d replicas: %w", count, err)
 		}
 		fmt.Print(rows)
-		text += rows
+		text.WriteString(rows)
 	}
-	return writeReport(out, text)
+	return writeReport(out, text.String())
 }
 
 const replicasPreamble = `# Replicas

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -21,7 +22,8 @@ const (
 func measureWeek(ctx context.Context, binary, out string, clients int) error {
 	run := storedRun{light: newLightServer(), clients: clients}
 	defer run.light.close()
-	text := fmt.Sprintf(weekPreamble, time.Now().Format(time.DateOnly), machine(), weekInstances, usedRegions, weekRate, weekSeconds)
+	var text strings.Builder
+	fmt.Fprintf(&text, weekPreamble, time.Now().Format(time.DateOnly), machine(), weekInstances, usedRegions, weekRate, weekSeconds)
 	var err error
 	if run.service, err = newService(ctx, binary, "--operation-retention", "1m", "--audit-retention", "1m"); err != nil {
 		return err
@@ -51,9 +53,9 @@ func measureWeek(ctx context.Context, binary, out string, clients int) error {
 			return fmt.Errorf("cannot measure round %d: %w", round, err)
 		}
 		fmt.Print(row)
-		text += row
+		text.WriteString(row)
 	}
-	return writeReport(out, text)
+	return writeReport(out, text.String())
 }
 
 const weekPreamble = `# A long time of changes
