@@ -67,17 +67,19 @@ func (c *collector) run(ctx context.Context) {
 	}
 }
 
-// collect removes a record if two successive searches find it: a request that is
-// being accepted has such records for a moment, too. The first search only finds;
-// the others also delete expired operations. But if there is only one process, the
-// first search removes locks: no request can use their subjects, and no operation that
-// has ended or does not exist locks again.
+// collect deletes expired operations, and removes a record if two successive searches
+// find it: a request that is being accepted has such records for a moment, too. But if
+// there is only one process, the first search removes locks: no request can use their
+// subjects, and no operation that has ended or does not exist locks again.
 func (c *collector) collect(ctx context.Context) error {
 	r, err := c.search(ctx)
+	if err == nil {
+		err = c.expire(ctx, r.expired)
+	}
 	switch {
 	case err != nil:
 	case c.before != nil:
-		err = errors.Join(c.remove(ctx, c.before, r.found), c.expire(ctx, r.expired))
+		err = c.remove(ctx, c.before, r.found)
 	case c.workers.cfg.Sole:
 		err = c.remove(ctx, r.locks, r.locks)
 	}
