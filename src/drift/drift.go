@@ -89,13 +89,17 @@ type subject struct {
 	since     time.Time
 }
 
-// Follow sets the instances that exist. It is called whenever they have been read.
+// Follows reports whether a watcher compares an instance with its region.
+func Follows(in nf.Instance) bool { return in.Drift.Active() && in.State != nf.Terminating }
+
+// Follow sets the instances that exist, at least those that Follows accepts. It is called
+// whenever they have been read.
 func (w *Watcher) Follow(all []nf.Instance) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wanted := map[string]bool{}
 	for _, in := range all {
-		if in.Drift.Active() && in.State != nf.Terminating {
+		if Follows(in) {
 			wanted[in.ID] = true
 			w.follow(in)
 		}

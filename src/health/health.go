@@ -17,8 +17,8 @@ import (
 
 // Source provides the instances, the regions' states and the objects' statuses.
 type Source interface {
-	// Instances returns every instance.
-	Instances(ctx context.Context) ([]nf.Instance, error)
+	// Instances yields every instance. An error ends the sequence.
+	Instances(ctx context.Context) iter.Seq2[nf.Instance, error]
 
 	// Region returns the state of a region. It does not block.
 	Region(id string) nf.RegionState
@@ -87,32 +87,45 @@ func New(cfg Config) (*Watcher, error) {
 // InstanceHealth returns the health of an instance from the statuses that are
 // watched now. It sends no request to the region or the store.
 func (w *Watcher) InstanceHealth(in nf.Instance) nf.InstanceHealth {
+	out, watched := w.assess(in)
+	if !watched {
+		w.wake.Send()
+	}
+	return out
+}
+
+// assess returns the health of an instance, and whether all kinds of its objects are
+// watched.
+func (w *Watcher) assess(in nf.Instance) (out nf.InstanceHealth, watched bool) {
 	if s := w.cfg.Source.Region(in.Region); s.Condition == nf.RegionUnreachable {
-		return nf.InstanceHealth{State: nf.HealthUnknown, Message: fmt.Sprintf("cloud region %s is unreachable (%s)", in.Region, s.Reason)}
+		return nf.InstanceHealth{State: nf.HealthUnknown, Message: fmt.Sprintf("cloud region %s is unreachable (%s)", in.Region, s.Reason)}, true
 	}
 	items := nf.Judged(in.Inventory)
 	objects := make([]nf.Health, len(items))
 	var blind error
+	watched = true
 	for i, it := range items {
 		h := nf.Health{Ref: it.Ref, Status: nf.Unknown}
 		status, err := w.status(in, it.Ref)
+		watched = watched && !errors.Is(err, errUnwatched)
 		if err == nil {
 			h.Status = status
 		}
 		blind = cmp.Or(blind, err)
 		objects[i] = it.Judge(h)
 	}
-	out := nf.Assess(in.State, objects)
+	out = nf.Assess(in.State, objects)
 	if out.State == nf.HealthUnknown && blind != nil {
 		out.Message += ": " + blind.Error()
 	}
-	return out
+	return out, watched
 }
 
 var (
-	errUnread   = errors.New("its kind has not been read yet")
-	errUnserved = errors.New("the cloud region does not serve its kind")
-	errTooMany  = errors.New("the instances have objects of more kinds than are watched")
+	errUnread    = errors.New("its kind has not been read yet")
+	errUnwatched = fmt.Errorf("%w", errUnread) // nor is it watched
+	errUnserved  = errors.New("the cloud region does not serve its kind")
+	errTooMany   = errors.New("the instances have objects of more kinds than are watched")
 )
 
 // status returns the status of an instance's object, or an error that says why
@@ -122,8 +135,7 @@ func (w *Watcher) status(in nf.Instance, ref nf.Ref) (nf.Status, error) {
 	defer w.mu.Unlock()
 	k := w.kinds[placeOf(in.Region, ref)]
 	if k == nil {
-		w.wake.Send()
-		return nf.Unknown, errUnread
+		return nf.Unknown, errUnwatched
 	}
 	if k.err != nil {
 		return nf.Unknown, k.err

@@ -27,10 +27,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 	blind := false
 	for ctx.Err() == nil {
 		began := time.Now()
-		all, err := w.cfg.Source.Instances(ctx)
+		r, err := w.read(ctx)
 		if err == nil {
-			w.arrange(ctx, all, &running)
-			w.count(all)
+			w.arrange(ctx, r.wanted, &running)
+			w.publish(r)
 		} else if !blind && ctx.Err() == nil {
 			w.cfg.Logger.WarnContext(ctx, "failed to read VNF instances; their health stays as last seen", "error", err)
 		}
@@ -40,6 +40,50 @@ func (w *Watcher) Run(ctx context.Context) error {
 		delay.For(ctx, w.cfg.Every-least, w.wake)
 	}
 	return nil
+}
+
+// reading is what a reading of all instances tells.
+type reading struct {
+	wanted    map[place]nf.Ref         // the kinds of their objects
+	numbers   map[nf.InstanceCount]int // by state, region and health
+	unhealthy []string                 // ids
+}
+
+// read reads the instances, one after another: all at once can take 100 MiB.
+//
+// If a region has instances of a state, there is a number for every health, including 0.
+// Otherwise the numbers of two replicas could not be compared.
+func (w *Watcher) read(ctx context.Context) (reading, error) {
+	r := reading{wanted: map[place]nf.Ref{}, numbers: map[nf.InstanceCount]int{}}
+	for in, err := range w.cfg.Source.Instances(ctx) {
+		if err != nil {
+			return r, err
+		}
+		for _, it := range nf.Judged(in.Inventory) {
+			r.wanted[placeOf(in.Region, it.Ref)] = nf.Ref{Group: it.Group, Version: it.Version, Kind: it.Kind}
+		}
+		for _, health := range nf.HealthStates() {
+			r.numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}] += 0
+		}
+		is, _ := w.assess(in)
+		if is.State != nf.Healthy {
+			r.unhealthy = append(r.unhealthy, in.ID)
+		}
+		r.numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: is.State}]++
+	}
+	return r, nil
+}
+
+// publish makes the counts of a reading the present ones.
+func (w *Watcher) publish(r reading) {
+	counts := make([]nf.InstanceCount, 0, len(r.numbers))
+	for c, n := range r.numbers {
+		c.Number = n
+		counts = append(counts, c)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts, w.unhealthy = counts, r.unhealthy
 }
 
 // kind is the state of the watch of one kind in a region. The watcher's lock
@@ -56,13 +100,7 @@ type object struct{ owner, key string }
 
 // arrange watches the kinds that instances have in their regions, and stops all
 // other watches.
-func (w *Watcher) arrange(ctx context.Context, all []nf.Instance, running *sync.WaitGroup) {
-	wanted := map[place]nf.Ref{}
-	for _, in := range all {
-		for _, it := range nf.Judged(in.Inventory) {
-			wanted[placeOf(in.Region, it.Ref)] = nf.Ref{Group: it.Group, Version: it.Version, Kind: it.Kind}
-		}
-	}
+func (w *Watcher) arrange(ctx context.Context, wanted map[place]nf.Ref, running *sync.WaitGroup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for p, k := range w.kinds {
@@ -168,30 +206,4 @@ func (w *Watcher) look(ctx context.Context, region string, ref nf.Ref, k *kind) 
 		w.mu.Unlock()
 	}
 	return nil, synced
-}
-
-// count counts the instances. If a region has instances of a state, there is a
-// number for every health, including 0. Otherwise the numbers of two replicas
-// could not be compared.
-func (w *Watcher) count(all []nf.Instance) {
-	numbers := map[nf.InstanceCount]int{}
-	var unhealthy []string
-	for _, in := range all {
-		for _, health := range nf.HealthStates() {
-			numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}] += 0
-		}
-		health := w.InstanceHealth(in).State
-		if health != nf.Healthy {
-			unhealthy = append(unhealthy, in.ID)
-		}
-		numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}]++
-	}
-	counts := make([]nf.InstanceCount, 0, len(numbers))
-	for c, n := range numbers {
-		c.Number = n
-		counts = append(counts, c)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counts, w.unhealthy = counts, unhealthy
 }

@@ -33,12 +33,19 @@ type sightings struct {
 var _ health.Source = sightings{}
 
 // Instances implements health.Source.
-func (s sightings) Instances(ctx context.Context) ([]nf.Instance, error) {
-	all, err := s.engine.Instances(ctx)
-	if err == nil {
-		s.drift.Follow(all)
+func (s sightings) Instances(ctx context.Context) iter.Seq2[nf.Instance, error] {
+	return func(yield func(nf.Instance, error) bool) {
+		var followed []nf.Instance
+		for in, err := range s.engine.InstancesIn(ctx, "", nf.Cursor{}) {
+			if !yield(in, err) {
+				return
+			}
+			if drift.Follows(in) {
+				followed = append(followed, in)
+			}
+		}
+		s.drift.Follow(followed)
 	}
-	return all, err
 }
 
 // Region implements health.Source.
