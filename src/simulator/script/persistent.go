@@ -13,7 +13,7 @@ const (
 	// sent more than once. An earlier attempt may have had an effect.
 	Repeated = "Simulator-Repeated"
 
-	repeatTime     = time.Minute
+	repeatTime     = 5 * time.Minute
 	repeatInterval = 50 * time.Millisecond
 )
 
