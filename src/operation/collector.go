@@ -74,14 +74,13 @@ func (c *collector) run(ctx context.Context) {
 func (c *collector) collect(ctx context.Context) error {
 	r, err := c.search(ctx)
 	if err == nil {
-		err = c.expire(ctx, r.expired)
-	}
-	switch {
-	case err != nil:
-	case c.before != nil:
-		err = c.remove(ctx, c.before, r.found)
-	case c.workers.cfg.Sole:
-		err = c.remove(ctx, r.locks, r.locks)
+		switch {
+		case c.before != nil:
+			err = c.remove(ctx, c.before, r.found)
+		case c.workers.cfg.Sole:
+			err = c.remove(ctx, r.locks, r.locks)
+		}
+		err = errors.Join(err, c.expire(ctx, r.expired))
 	}
 	c.before = r.found
 	return err
