@@ -42,7 +42,7 @@ const recoveryTime = 20 * time.Second
 // lock.
 func (v *view) recovering(u *unstructured.Unstructured, is objectStatus) objectStatus {
 	counts := v.since.Add(recoveryTime)
-	if v.since.IsZero() || !time.Now().Before(counts) || hasFailedForGood(u) {
+	if !time.Now().Before(counts) || hasFailedForGood(u) {
 		return is
 	}
 	v.due[nf.RefOf(u).Key()] = counts

@@ -165,25 +165,20 @@ func job(u *unstructured.Unstructured, v objectStatus) objectStatus {
 }
 
 // done reports whether the object is a Job or Pod that has completed.
-func done(u *unstructured.Unstructured) bool {
-	switch u.GroupVersionKind().GroupKind() {
-	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		complete, _ := condition(u, "Complete", "True")
-		return complete
-	case schema.GroupKind{Kind: "Pod"}:
-		return text(u.Object, "status", "phase") == "Succeeded"
-	}
-	return false
-}
+func done(u *unstructured.Unstructured) bool { return endedAs(u, "Complete", "Succeeded") }
 
-// hasFailedForGood reports whether the object is a Job or Pod that does not run again.
-func hasFailedForGood(u *unstructured.Unstructured) bool {
+// hasFailedForGood reports whether the object is a Job or Pod that has failed and does not
+// run again.
+func hasFailedForGood(u *unstructured.Unstructured) bool { return endedAs(u, "Failed", "Failed") }
+
+// endedAs reports whether the object is a Job with the condition, or a Pod in the phase.
+func endedAs(u *unstructured.Unstructured, job, phase string) bool {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
-		failed, _ := condition(u, "Failed", "True")
-		return failed
+		is, _ := condition(u, job, "True")
+		return is
 	case schema.GroupKind{Kind: "Pod"}:
-		return text(u.Object, "status", "phase") == "Failed"
+		return text(u.Object, "status", "phase") == phase
 	}
 	return false
 }

@@ -35,7 +35,7 @@ type view struct {
 	err     error
 
 	observed map[string]observation // of custom resources, by Ref.Key; nil: a status that counts only after a time counts at once
-	since    time.Time              // when the watch of the targets began; zero: as observed
+	since    time.Time              // when observe was called; zero: as observed
 	due      map[string]time.Time   // when the statuses count that do not yet, by Ref.Key
 }
 
