@@ -78,9 +78,9 @@ func (s *service) dryRuns(ctx context.Context, runs int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	after, err := s.memory(ctx)
 	if err != nil {
-		return "", fmt.Errorf("cannot read the memory of the service: %w", err)
+		return "", err
 	}
-	return fmt.Sprintf("| %d | %.1f | %s | %s |\n", runs, took.Seconds(), mib(before.resident), mib(1024*number(status, "VmHWM:"))), nil
+	return fmt.Sprintf("| %d | %.1f | %s | %s |\n", runs, took.Seconds(), mib(before.resident), mib(after.largest)), nil
 }

@@ -35,6 +35,7 @@ func processorTime(pid int) (time.Duration, error) {
 // memory is the memory of a process in bytes.
 type memory struct {
 	resident, anonymous, heap int
+	largest                   int // resident, since the start or the last reset
 }
 
 // memory returns the resident memory of the service, the part of it that is not
@@ -50,6 +51,7 @@ func (s *service) memory(ctx context.Context) (memory, error) {
 		return m, err
 	}
 	m.resident, m.anonymous = 1024*number(status, "VmRSS:"), 1024*number(status, "RssAnon:")
+	m.largest = 1024 * number(status, "VmHWM:")
 	m.heap = number(metrics, "go_memstats_heap_inuse_bytes ")
 	return m, nil
 }

@@ -28,7 +28,7 @@ func (s *service) recheck(ctx context.Context, instances []string, clients int) 
 		if err := wait(ctx, 50*time.Millisecond); err != nil {
 			return r, err
 		}
-		n, err := s.known(ctx)
+		n, err := s.sum(ctx, "k8splugin_instances{", `health="unknown"`)
 		if err != nil {
 			return r, err
 		}
@@ -46,25 +46,24 @@ func (s *service) recheck(ctx context.Context, instances []string, clients int) 
 	return r, err
 }
 
-// known returns the number of instances whose health is known.
-func (s *service) known(ctx context.Context) (int, error) {
+// sum returns the sum of a metric of the service, except of the lines with a label, if that is
+// not empty.
+func (s *service) sum(ctx context.Context, metric, except string) (int, error) {
 	var metrics []byte
 	if err := s.send(ctx, http.MethodGet, "/metrics", content{}, &metrics); err != nil {
 		return 0, err
 	}
-	return sum(metrics, "k8splugin_instances{", `health="unknown"`), nil
-}
-
-// sum returns the sum of a metric, except of the lines with a label, if that is not empty.
-func sum(metrics []byte, metric, except string) int {
 	n := 0
 	for line := range strings.Lines(string(metrics)) {
 		if strings.HasPrefix(line, metric) && (except == "" || !strings.Contains(line, except)) {
-			value, _ := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+			value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+			if err != nil {
+				return 0, fmt.Errorf("cannot read the metric %s: %w", metric, err)
+			}
 			n += int(value)
 		}
 	}
-	return n
+	return n, nil
 }
 
 func (r rechecks) row(count int) string {
