@@ -50,20 +50,19 @@ func names(text, name string) bool {
 			return false
 		}
 		begin, end := from+i, from+i+len(name)
-		if !continues(text[:begin], -1) && !continues(text[end:], 0) {
+		if !inName(text, begin-1) && !inName(text, end) {
 			return true
 		}
 		from = begin + 1
 	}
 }
 
-// continues reports whether a name can go on in a text: at its beginning (0), or at its end
-// (-1).
-func continues(text string, at int) bool {
-	if text == "" {
+// inName reports whether a text has a byte at i that can be part of a name.
+func inName(text string, i int) bool {
+	if i < 0 || i >= len(text) {
 		return false
 	}
-	b := text[(len(text)+at)%len(text)]
+	b := text[i]
 	return b == '-' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z'
 }
 
