@@ -116,6 +116,8 @@ func TestCustom(t *testing.T) {
 		"bounds":        {"both ends", "least: -1, most: 0, ratio: 1", []string{"spec.least: must be at least 0, got -1", "spec.most: must be greater than 0, got 0", "spec.ratio: must be less than 1, got 1"}},
 		"multiple":      {"not an even number", "even: 3", []string{"spec.even: must be a multiple of 2, got 3"}},
 		"enum":          {"what is allowed is said", "level: 9, mode: fast", []string{"spec.level: must be one of 1, 2, 3, got 9", `spec.mode: must be one of Fast, Slow, "", got "fast"`}},
+		"cut enum":      {"an API server cuts a fraction off before it compares", "step: 1.5", nil},
+		"no cut enum":   {"cut off, it is not listed either", "step: 2.5", []string{"spec.step: must be one of 0, 1, got 2.5"}},
 		"formats": {"of all kinds", `when: today, day: "2026-13-01", mail: a, address: 10.0.0.256, net: 10.0.0.0, link: x y, id: "1", blob: "!", long: soon, future: x`, []string{
 			`spec.address: must be a valid ipv4, got "10.0.0.256"`, `spec.blob: must be base64, got "!"`, `spec.day: must be a valid date, got "2026-13-01"`,
 			`spec.id: must be a valid uuid, got "1"`, `spec.link: must be a valid uri, got "x y"`, `spec.long: must be a valid duration, got "soon"`,

@@ -190,7 +190,7 @@ func (w *walk) enum(n *node, v any) {
 		return
 	}
 	for _, e := range n.enum {
-		if equal(e, v) {
+		if equal(e, v) || cutEqual(e, v) {
 			return
 		}
 	}
@@ -203,6 +203,13 @@ func equal(a, b any) bool {
 		return float(a) == float(b)
 	}
 	return reflect.DeepEqual(a, b)
+}
+
+// cutEqual reports whether v is a listed whole number once its fraction is cut off: an
+// API server accepts 0.5 where 0 is listed.
+func cutEqual(listed, v any) bool {
+	f, fraction := v.(float64)
+	return fraction && isNumber(listed) && isWhole(float(listed)) && math.Trunc(f) == float(listed)
 }
 
 // identity returns a string that is the same for equal values.
