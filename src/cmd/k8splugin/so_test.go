@@ -163,7 +163,6 @@ func TestSONetworks(t *testing.T) {
 	err := o.so.Networks(t.Context(), o.vnf, so.Links{
 		Network: link, Second: second, VNF: so.Request{Package: "router", Name: "so-links", Namespace: o.ns},
 		Refused: []so.Network{
-			{Name: "so-none", Driver: "ovn", Spec: map[string]any{"flavor": "nodus", "subnets": []any{"10.8.0.0/24"}}},
 			{Name: "so-none", Driver: "multus", Spec: map[string]any{"type": "macvlan", "master": map[string]any{"region_interface": "none"}, "ipam": map[string]any{"type": "static"}}},
 		},
 	})
