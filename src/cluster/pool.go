@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,11 +118,13 @@ type Pool struct {
 	probes *usage // of servers that are not regions yet
 
 	mu    sync.Mutex
-	known map[string]*entry // by region id
+	known map[string]*entry              // by region id
+	equal map[[sha256.Size]byte][]string // the ids of regions by nf.Access.Digest, in the order in which they were opened
 }
 
 type entry struct {
 	access  nf.Access
+	digest  [sha256.Size]byte // of the access
 	cluster *Cluster
 	opened  time.Time
 	due     time.Time // time of the next check
@@ -130,7 +134,7 @@ type entry struct {
 // New returns an empty pool.
 func New(cfg PoolConfig) *Pool {
 	cfg = cfg.filled()
-	return &Pool{cfg: cfg, probes: newUsage(cfg.limits), known: map[string]*entry{}}
+	return &Pool{cfg: cfg, probes: newUsage(cfg.limits), known: map[string]*entry{}, equal: map[[sha256.Size]byte][]string{}}
 }
 
 // Open returns the cluster of a region's access, without connecting. An equal
@@ -163,17 +167,43 @@ func (p *Pool) open(id string, access nf.Access) (c, former *Cluster, err error)
 	if former != nil {
 		c.transport.health.copyOutage(&former.transport.health)
 	}
-	now := p.cfg.Clock()
-	p.known[id] = &entry{access: access, cluster: c, opened: now, due: now}
+	p.remove(id)
+	now, digest := p.cfg.Clock(), access.Digest()
+	p.known[id] = &entry{access: access, digest: digest, cluster: c, opened: now, due: now}
+	p.equal[digest] = append(p.equal[digest], id)
 	return c, former, nil
+}
+
+// remove removes a region, and returns its entry, or nil. The caller holds the lock.
+func (p *Pool) remove(id string) *entry {
+	e := p.known[id]
+	if e == nil {
+		return nil
+	}
+	delete(p.known, id)
+	rest := slices.DeleteFunc(p.equal[e.digest], func(other string) bool { return other == id })
+	if p.equal[e.digest] = rest; len(rest) == 0 {
+		delete(p.equal, e.digest)
+	}
+	return e
+}
+
+// Canonical returns the region that was opened first of those that have the access of a
+// region now: a watch in one shows the objects of all. A region that is not open is its own.
+func (p *Pool) Canonical(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.known[id]; e != nil {
+		return p.equal[e.digest][0]
+	}
+	return id
 }
 
 // Forget drops a region's cluster. Its watches, waits and unsent requests end
 // at once with nf.Unreachable, reason "replaced"; requests in progress finish.
 func (p *Pool) Forget(id string) {
 	p.mu.Lock()
-	e := p.known[id]
-	delete(p.known, id)
+	e := p.remove(id)
 	p.mu.Unlock()
 	if e != nil {
 		e.cluster.transport.close()

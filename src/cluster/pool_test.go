@@ -47,6 +47,44 @@ func TestPool(t *testing.T) {
 	wantKind(t, err, nf.Invalid)
 }
 
+// TestCanonical is about regions with one access: which of them stands for all.
+func TestCanonical(t *testing.T) {
+	one := accessTo(t, []byte(testConfig(`server: "https://127.0.0.1:1"`, `token: a`)))
+	two := accessTo(t, []byte(testConfig(`server: "https://127.0.0.1:1"`, `token: b`)))
+	renewed := one
+	renewed.Renewed = &nf.RenewedToken{Token: nf.Secret("c")}
+	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()})
+	steps := []struct {
+		reason string
+		open   map[string]nf.Access
+		forget string
+		want   map[string]string
+	}{
+		{"a region that is not open is its own", nil, "", map[string]string{"east": "east"}},
+		{"so is one alone", map[string]nf.Access{"west": one}, "", map[string]string{"west": "west"}},
+		{"the first one stands for all, though a token was renewed", map[string]nf.Access{"east": renewed}, "", map[string]string{"east": "west", "west": "west"}},
+		{"another credential may show other objects", map[string]nf.Access{"south": two}, "", map[string]string{"south": "south", "east": "west"}},
+		{"an access that changes changes the region that stands for it", map[string]nf.Access{"west": two}, "", map[string]string{"west": "south", "east": "east"}},
+		{"a region that is deregistered stands for none", nil, "south", map[string]string{"west": "west", "south": "south"}},
+		{"one that is registered again comes last", map[string]nf.Access{"south": two}, "", map[string]string{"west": "west", "south": "west"}},
+	}
+	for _, s := range steps {
+		for id, access := range s.open {
+			if _, err := p.Open(id, access); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.forget != "" {
+			p.Forget(s.forget)
+		}
+		for id, want := range s.want {
+			if got := p.Canonical(id); got != want {
+				t.Errorf("%s: %s stands for %s, want %s", s.reason, got, id, want)
+			}
+		}
+	}
+}
+
 // served is a stub of an API server that serves ConfigMaps, has none, and whose
 // watches send no events.
 func served(req *http.Request) (*http.Response, error) {

@@ -137,18 +137,19 @@ type Mark struct {
 	Synced bool      // not an object: all existing objects have been reported
 }
 
-// Census follows the marks of one watch of a kind in a region, from its start.
+// Census follows the marks of one watch of a kind, from its start.
 type Census struct {
 	watcher *Watcher
-	region  string
+	shows   func(region string) bool
 	prefix  string          // of the keys of the kind
 	seen    map[string]bool // owners and keys, until the first Mark that is Synced
 }
 
-// Census returns the follower of a watch that starts.
-func (w *Watcher) Census(region string, kind nf.Ref) *Census {
+// Census returns the follower of a watch that starts, which shows the objects of some
+// regions.
+func (w *Watcher) Census(shows func(region string) bool, kind nf.Ref) *Census {
 	prefix, _, _ := strings.Cut(nf.Ref{Group: kind.Group, Kind: kind.Kind}.Key(), "/")
-	return &Census{watcher: w, region: region, prefix: prefix + "/", seen: map[string]bool{}}
+	return &Census{watcher: w, shows: shows, prefix: prefix + "/", seen: map[string]bool{}}
 }
 
 // See takes note of a mark.
@@ -161,7 +162,7 @@ func (c *Census) See(m Mark) {
 		return
 	}
 	s := w.subjects[m.Owner]
-	if s == nil || s.region != c.region {
+	if s == nil || !c.shows(s.region) {
 		return
 	}
 	if m.Status == nf.Absent {
@@ -179,7 +180,7 @@ func (c *Census) See(m Mark) {
 // nothing was watched.
 func (c *Census) synced() {
 	for id, s := range c.watcher.subjects {
-		if s.region != c.region {
+		if !c.shows(s.region) {
 			continue
 		}
 		for _, key := range s.keys {

@@ -31,6 +31,8 @@ type region struct {
 	compares int
 }
 
+func inEast(region string) bool { return region == "east" }
+
 func ref(name string) nf.Ref {
 	return nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ns", Name: name}
 }
@@ -124,7 +126,7 @@ func running(t *testing.T, mode nf.DriftMode) (*region, *drift.Watcher) {
 		over.Wait()
 	})
 	w.Follow([]nf.Instance{r.in})
-	r.watch = w.Census("east", ref(""))
+	r.watch = w.Census(inEast, ref(""))
 	for i, name := range []string{"a", "b"} {
 		r.watch.See(drift.Mark{Owner: "vnf-1", Key: ref(name).Key(), Stamp: uint64(100 + i), Status: nf.Current})
 	}
@@ -245,10 +247,10 @@ func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := running(t, nf.DriftWarn)
 		r.drifted[ref("b").Key()] = nf.Drift{Ref: ref("b"), Missing: true}
-		again := w.Census("east", ref(""))
+		again := w.Census(inEast, ref(""))
 		again.See(drift.Mark{Owner: "vnf-1", Key: ref("a").Key(), Stamp: 100, Status: nf.Current})
 		again.See(drift.Mark{Synced: true})
-		w.Census("east", nf.Ref{Version: "v1", Kind: "Secret"}).See(drift.Mark{Synced: true})
+		w.Census(inEast, nf.Ref{Version: "v1", Kind: "Secret"}).See(drift.Mark{Synced: true})
 		pass(time.Second)
 		if got := w.InstanceDrift(r.in); len(got.Objects) != 1 || got.Objects[0].Name != "b" {
 			t.Errorf("a deletion that no watch has reported: %+v", got)

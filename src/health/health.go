@@ -23,6 +23,10 @@ type Source interface {
 	// Region returns the state of a region. It does not block.
 	Region(id string) nf.RegionState
 
+	// Canonical returns the region in which the objects of a region are watched: itself, or
+	// one with the same access, which must be the same for all of these. It does not block.
+	Canonical(region string) string
+
 	// Census yields the status of each object of a kind in a region that belongs
 	// to an instance, then a Mark that is Synced. Then it yields each status that
 	// may have changed, until the loop stops or the context ends. An error ends
@@ -71,10 +75,12 @@ type Watcher struct {
 	unhealthy []string // ids of instances
 }
 
-// place is a kind of object in a region, in any version.
+// place is a kind of object in a canonical region, in any version.
 type place struct{ region, group, kind string }
 
-func placeOf(region string, ref nf.Ref) place { return place{region, ref.Group, ref.Kind} }
+func (w *Watcher) placeOf(region string, ref nf.Ref) place {
+	return place{w.cfg.Source.Canonical(region), ref.Group, ref.Kind}
+}
 
 // New returns a watcher. It watches nothing before Run.
 func New(cfg Config) (*Watcher, error) {
@@ -131,9 +137,10 @@ var (
 // status returns the status of an instance's object, or an error that says why
 // it is unknown.
 func (w *Watcher) status(in nf.Instance, ref nf.Ref) (nf.Status, error) {
+	p := w.placeOf(in.Region, ref)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := w.kinds[placeOf(in.Region, ref)]
+	k := w.kinds[p]
 	if k == nil {
 		return nf.Unknown, errUnwatched
 	}

@@ -171,6 +171,30 @@ func TestWatchesWhatThereIs(t *testing.T) {
 	})
 }
 
+// TestOneWatchForOneAccess is about regions that are registered with the same access: one
+// watch shows the objects of all.
+func TestOneWatchForOneAccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := item("Deployment", "web")
+		one, two, other := instance("vnf-1", "east-1", web), instance("vnf-2", "east-2", web), instance("vnf-3", "west", web)
+		w := newWorld(one, two, other)
+		w.marks["east/Deployment"] = []health.Mark{mark("vnf-1", web, nf.Current), mark("vnf-2", web, nf.InProgress)}
+		w.marks["west/Deployment"] = []health.Mark{mark("vnf-3", web, nf.Current)}
+		watcher := running(t, w, health.Config{Kinds: 1, Watches: 2})
+		w.mu.Lock()
+		if d := gocmp.Diff(map[string]int{"east/Deployment": 1, "west/Deployment": 1}, w.censuses); d != "" {
+			t.Errorf("watches: -want +got:\n%s", d)
+		}
+		w.mu.Unlock()
+		w.set(func() { w.unreachable = "west" })
+		for want, in := range map[nf.HealthState]nf.Instance{nf.Healthy: one, nf.Unhealthy: two, nf.HealthUnknown: other} {
+			if got := watcher.InstanceHealth(in); got.State != want {
+				t.Errorf("%s in %s is %+v, want %s", in.ID, in.Region, got, want)
+			}
+		}
+	})
+}
+
 func TestBounds(t *testing.T) {
 	cases := map[string]struct {
 		reason string

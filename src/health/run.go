@@ -60,7 +60,7 @@ func (w *Watcher) read(ctx context.Context) (reading, error) {
 			return r, err
 		}
 		for _, it := range nf.Judged(in.Inventory) {
-			r.wanted[placeOf(in.Region, it.Ref)] = nf.Ref{Group: it.Group, Version: it.Version, Kind: it.Kind}
+			r.wanted[w.placeOf(in.Region, it.Ref)] = nf.Ref{Group: it.Group, Version: it.Version, Kind: it.Kind}
 		}
 		for _, health := range nf.HealthStates() {
 			r.numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}] += 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -66,6 +67,12 @@ var (
 	errBroken    = &nf.Error{Kind: nf.Unreachable, Reason: "tcp", Op: "list", Subject: "objects", Err: errors.New("its own words")}
 	errForbidden = &nf.Error{Kind: nf.Failed, Reason: "forbidden", Op: "list", Subject: "objects", Err: errors.New("its own words")}
 )
+
+// Canonical has one region for those whose names differ only by what follows a dash.
+func (w *world) Canonical(region string) string {
+	first, _, _ := strings.Cut(region, "-")
+	return first
+}
 
 func (w *world) Census(ctx context.Context, region string, kind nf.Ref) iter.Seq2[health.Mark, error] {
 	return func(yield func(health.Mark, error) bool) {

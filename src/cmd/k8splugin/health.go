@@ -36,7 +36,12 @@ var _ health.Source = sightings{}
 func (s sightings) Instances(ctx context.Context) iter.Seq2[nf.Instance, error] {
 	return func(yield func(nf.Instance, error) bool) {
 		var followed []nf.Instance
+		opens := map[string]bool{} // regions
 		for in, err := range s.engine.InstancesIn(ctx, "", nf.Cursor{}) {
+			if err == nil && !opens[in.Region] {
+				opens[in.Region] = true
+				_, _ = opened(s.catalog, s.pool)(ctx, in.Region) // so that Canonical knows its access; Census reports the error
+			}
 			if !yield(in, err) {
 				return
 			}
@@ -51,6 +56,9 @@ func (s sightings) Instances(ctx context.Context) iter.Seq2[nf.Instance, error] 
 // Region implements health.Source.
 func (s sightings) Region(id string) nf.RegionState { return s.pool.State(id) }
 
+// Canonical implements health.Source.
+func (s sightings) Canonical(region string) string { return s.pool.Canonical(region) }
+
 // Census implements health.Source.
 func (s sightings) Census(ctx context.Context, region string, kind nf.Ref) iter.Seq2[health.Mark, error] {
 	return func(yield func(health.Mark, error) bool) {
@@ -59,7 +67,7 @@ func (s sightings) Census(ctx context.Context, region string, kind nf.Ref) iter.
 			yield(health.Mark{}, err)
 			return
 		}
-		follower := s.drift.Census(region, kind)
+		follower := s.drift.Census(func(other string) bool { return s.pool.Canonical(other) == region }, kind)
 		for m, err := range c.Census(ctx, kind) {
 			if err == nil {
 				follower.See(drift.Mark(m))

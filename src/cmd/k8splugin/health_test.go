@@ -103,11 +103,57 @@ func kubectl(t *testing.T, method, path, patch string) {
 	}
 }
 
+// TestHealthOfRegionsWithOneAccess has one watch of each kind for two regions that are
+// registered with the same kubeconfig, and deregisters the one that is watched.
+func TestHealthOfRegionsWithOneAccess(t *testing.T) {
+	t.Parallel()
+	s, recorder := startBareService(t), clustertest.NewRecorder(t)
+	s.upload("web", map[string]string{
+		"metadata.yaml": "resources:\n- configmap: [settings.yaml, more.yaml]\n",
+		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n",
+		"more.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n",
+	})
+	access := base64.StdEncoding.EncodeToString(recorder.Kubeconfig())
+	namespaces, ids := map[string]string{}, map[string]string{}
+	for _, region := range []string{"first", "second"} {
+		namespaces[region] = clustertest.Namespace(t)
+		s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{"cloud_region_id": region, "kubeconfig": access}))
+		got := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": region, "csar_id": "web", "namespace": namespaces[region]}))
+		ids[region] = got.text(t, "vnf_id")
+		s.awaitHealthIn(t, region, nf.Healthy, "")
+	}
+	watches := 0
+	for _, r := range recorder.Requests() {
+		if r.String() == "GET /api/v1/configmaps" && r.Query.Get("watch") == "true" {
+			watches++
+		}
+	}
+	if watches != 1 {
+		t.Errorf("%d watches of all ConfigMaps were started for two regions, want 1", watches)
+	}
+	second := "/api/v1/namespaces/" + namespaces["second"] + "/configmaps/"
+	kubectl(t, http.MethodDelete, second+"settings", "")
+	s.awaitHealthIn(t, "second", nf.Unhealthy, "settings is missing")
+	s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+ids["first"], nil))
+	s.want(http.StatusNoContent, s.do("DELETE", "/v1/cloud_regions/first", nil))
+	kubectl(t, http.MethodDelete, second+"more", "")
+	s.awaitHealthIn(t, "second", nf.Unhealthy, "and 1 more of 2 objects")
+}
+
 // awaitHealth reads the list of instances until the only one is ready and has the
 // health; the list alone, which asks no region.
 func (s *testService) awaitHealth(t *testing.T, want nf.HealthState, says string) {
 	t.Helper()
+	s.awaitHealthIn(t, "", want, says)
+}
+
+// awaitHealthIn is awaitHealth for a region; empty: any.
+func (s *testService) awaitHealthIn(t *testing.T, region string, want nf.HealthState, says string) {
+	t.Helper()
 	path := "/v1/vnf_instances?state=ready&health=" + string(want)
+	if region != "" {
+		path += "&cloud_region_id=" + region
+	}
 	deadline := time.After(2 * time.Minute)
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
