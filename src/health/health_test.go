@@ -244,7 +244,7 @@ func TestInstanceCounts(t *testing.T) {
 		w.marks["east/Deployment"] = []health.Mark{mark("vnf-1", web, nf.Current), mark("vnf-3", web, nf.InProgress)}
 		w.unreachable = "west"
 		watcher := running(t, w, health.Config{})
-		<-time.After(time.Minute)
+		<-time.After(3 * time.Second) // the kinds have been read, so the instances are counted again
 		want := []nf.InstanceCount{
 			{Region: "east", State: nf.Ready, Health: nf.Healthy, Number: 1},
 			{Region: "east", State: nf.Ready, Health: nf.Unhealthy, Number: 1},

@@ -198,6 +198,7 @@ func (w *Watcher) look(ctx context.Context, region string, ref nf.Ref, k *kind) 
 		switch {
 		case m.Synced:
 			k.seen, k.err, synced = seen, nil, true
+			w.wake.Send() // the counts have instances whose health is known now
 		case m.Status == nf.Absent:
 			delete(seen, object{m.Owner, m.Key})
 		default:
