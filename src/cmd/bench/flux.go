@@ -34,8 +34,10 @@ func (b *bench) fluxLoad(ctx context.Context, l load) (r loadResult, err error) 
 		return r, err
 	}
 	err = b.withFlux(ctx, func(ctx context.Context, pid int) (err error) {
-		r, err = b.spend(pid, func() error { return b.kustomize(ctx, l) })
-		return err
+		if r, err = b.spend(pid, func() error { return b.kustomize(ctx, l) }); err != nil {
+			return err
+		}
+		return b.removeAll(ctx, fluxPath("kustomizations")) // which have finalizers of the controller
 	})
 	return r, err
 }
@@ -119,7 +121,7 @@ func fluxPath(plural string) string {
 }
 
 // prepareFlux defines Flux's kinds, without their schemas, and creates a source
-// whose artifact is at a URL. It first removes the objects of an earlier load.
+// whose artifact is at a URL. It first removes that of an earlier load.
 func (b *bench) prepareFlux(ctx context.Context, url string, artifact []byte) error {
 	for plural, kind := range fluxKinds {
 		definition := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[1]s.%[2]s"},`+
@@ -136,13 +138,8 @@ func (b *bench) prepareFlux(ctx context.Context, url string, artifact []byte) er
 	if err := b.api.postNamespace(ctx, fluxNamespace, http.StatusCreated, http.StatusConflict); err != nil {
 		return err
 	}
-	for _, plural := range []string{"externalartifacts", "kustomizations"} {
-		if _, _, err := b.api.do(ctx, http.MethodDelete, fluxPath(plural), "", nil); err != nil {
-			return err
-		}
-		if err := b.api.pollUntil(ctx, fluxPath(plural)+"?limit=1", pollInterval, none); err != nil {
-			return err
-		}
+	if err := b.removeAll(ctx, fluxPath("externalartifacts")); err != nil {
+		return err
 	}
 	source := `{"apiVersion":"source.toolkit.fluxcd.io/v1","kind":"ExternalArtifact","metadata":{"name":"load"},"spec":{}}`
 	if err := b.api.post(ctx, fluxPath("externalartifacts"), source, http.StatusCreated); err != nil {
@@ -156,6 +153,14 @@ func (b *bench) prepareFlux(ctx context.Context, url string, artifact []byte) er
 		err = fmt.Errorf("cannot set the artifact: status %d: %s", code, answer)
 	}
 	return err
+}
+
+// removeAll deletes the objects of a collection, and waits until they are gone.
+func (b *bench) removeAll(ctx context.Context, path string) error {
+	if _, _, err := b.api.do(ctx, http.MethodDelete, path, "", nil); err != nil {
+		return err
+	}
+	return b.api.pollUntil(ctx, path+"?limit=1", pollInterval, none)
 }
 
 // withFlux runs kustomize-controller while do runs, whose context ends if the
