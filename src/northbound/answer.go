@@ -38,11 +38,20 @@ func respond(w http.ResponseWriter, status int, media string, document any) erro
 	if err := encoder.Encode(document); err != nil {
 		return fmt.Errorf("cannot write the answer: %w", err)
 	}
+	writeBody(w, status, media, body.Bytes())
+	return nil
+}
+
+// AnswerEncoded writes JSON as the response. Answer would read and copy it once more.
+func AnswerEncoded(w http.ResponseWriter, status int, document []byte) {
+	writeBody(w, status, "application/json", document)
+}
+
+func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	header := w.Header()
 	header.Set("Content-Type", media)
-	header.Set("Content-Length", strconv.Itoa(body.Len()))
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // a failure means that the client has disconnected
-	return nil
+	_, _ = w.Write(body) // a failure means that the client has disconnected
 }

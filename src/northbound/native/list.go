@@ -96,29 +96,23 @@ func answerPage[T, D any](w http.ResponseWriter, name string, p page[T], documen
 	if p.link != "" {
 		w.Header().Set("Link", p.link)
 	}
-	return northbound.Answer(w, http.StatusOK, listing{name, wire.List(p.items, document), p.next})
-}
-
-// listing is the document of a page.
-type listing struct {
-	name  string // of the field with the items
-	items any
-	next  string
-}
-
-// MarshalJSON writes the items and then the marker of the next page.
-func (l listing) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false) // as northbound.Answer does
-	fmt.Fprintf(&out, "{%q:", l.name)
-	err := encoder.Encode(l.items)
-	if l.next != "" {
+	fmt.Fprintf(&out, "{%q:", name)
+	err := encoder.Encode(wire.List(p.items, document))
+	out.Truncate(max(0, out.Len()-1)) // the encoder ends a line
+	if p.next != "" {
 		out.WriteString(`,"next":`)
-		err = errors.Join(err, encoder.Encode(l.next))
+		err = errors.Join(err, encoder.Encode(p.next))
+		out.Truncate(max(0, out.Len()-1))
 	}
-	out.WriteString("}")
-	return out.Bytes(), err
+	if err != nil {
+		return fmt.Errorf("cannot write the answer: %w", err)
+	}
+	out.WriteString("}\n")
+	northbound.AnswerEncoded(w, http.StatusOK, out.Bytes())
+	return nil
 }
 
 // wanted returns the attributes that the named parameters of a request require.
