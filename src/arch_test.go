@@ -29,7 +29,7 @@ type floor struct {
 var floors = map[string]floor{
 	"nf":        {nil, "the vocabulary holds whatever the transport or the store"},
 	"syntax":    {nil, "why a text cannot be read is said in the same words to every reader"},
-	"budget":    {[]string{"nf"}, "all code that reads the files of archives reserves memory from one budget"},
+	"budget":    {[]string{"nf"}, "all code that reads the files of archives, or holds a plan, reserves memory from a budget"},
 	"wire":      {[]string{"nf"}, "the server and the command line share one definition of the documents between them"},
 	"readiness": {[]string{"nf", "syntax"}, "rules for custom resources are read where packages are read, and evaluated where regions are watched"},
 	"delay":     {nil, "goroutines wait for a time or a signal in one way"},
@@ -78,7 +78,7 @@ var floors = map[string]floor{
 	"aai":               {[]string{"nf", "outbound", "breaker"}, "A&AI is compared and written without knowing when something has changed, or where facts come from"},
 	"aaisource":         {[]string{"nf", "aai", "aaisync", "delay"}, "what A&AI is to have is known without knowing where records are kept, or how regions are watched"},
 	"aaisync":           {[]string{"nf", "aai", "store", "store/leader", "delay"}, "A&AI is kept up to date without knowing what its documents mean, or where facts come from"},
-	"lifecycle":         {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
+	"lifecycle":         {[]string{"nf", "budget", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
 	"catalog":           {[]string{"nf", "budget", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
 	"distribution":      {[]string{"nf", "sdc", "kafka", "store", "delay"}, "SDC's distributions are followed without knowing how definitions are stored"},
 	"bundle":            {[]string{"nf", "budget", "store", "render", "syntax"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},

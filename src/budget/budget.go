@@ -1,11 +1,11 @@
 // Package budget limits the memory that all requests together use for the files
-// of archives.
+// of archives, or for the plans of instances.
 //
 // Guarantees: requests together never reserve more than the budget, and never
 // deadlock: a request that waits fails with nf.TooManyRequests after 10 seconds.
 //
-// It does not measure memory. Code that holds the files of an archive must
-// reserve as many bytes first.
+// It does not measure memory. Code that holds such files or a plan must reserve as many
+// bytes.
 package budget
 
 import (
@@ -63,7 +63,7 @@ func (b *Budget) reserve(ctx context.Context, r *Share, n int64) error {
 			return nf.E(nf.Cancelled, "wait for", "memory", context.Cause(ctx))
 		case <-timeout.C:
 			return &nf.Error{Kind: nf.TooManyRequests, Op: "reserve", Subject: "memory", RetryAfter: patience,
-				Err: errors.New("other requests use all memory for packages; try again later")}
+				Err: errors.New("other requests use all memory for packages and plans; try again later")}
 		}
 	}
 }

@@ -14,6 +14,12 @@ type Share struct {
 // free within 10 seconds, and nf.Cancelled if the context ends.
 func (s *Share) Reserve(ctx context.Context, n int64) error { return s.budget.reserve(ctx, s, n) }
 
+// TryReserve reserves n bytes if they are free now.
+func (s *Share) TryReserve(n int64) bool {
+	reserved, _ := s.budget.try(s, n)
+	return reserved
+}
+
 // Release releases n of the reserved bytes.
 func (s *Share) Release(n int64) { s.budget.release(s, n) }
 

@@ -6,6 +6,9 @@ import (
 	"iter"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -54,20 +57,21 @@ type Config struct {
 	Workers   *operation.Workers // run the operations; New registers the engine's kind
 	NewID     func() string      // returns short, label-safe ids, never the same one twice
 
-	Places        int           // operations that run at once; default 32
-	Timeout       time.Duration // of an operation whose request sets none; default 15 min
-	Networks      Networks      // default: instances cannot attach to networks
-	Regions       Regions       // default: each new instance names its region, and workloads have no flavors
-	Flavors       FlavorLabels  // default: workloads have no flavors
-	Volumes       Volumes       // default: instances cannot use volumes
-	Workloads     Workloads     // default: clusters of instances do not become regions
-	Directory     Directory     // default: none
-	Owners        Owners        // default: instances have no owner
-	Drain         time.Duration // how long operations may run after the workers' context ends; default 20 s
-	Revisions     int           // revisions kept per instance; default 10
-	Retention     time.Duration // how long ended operations are kept; default 30 days
-	Apart         bool          // projects may use only what regions grant them (nf.Tenant); default: all of every region
-	DeletionGuard DeletionGuard // for its defaults see DeletionGuard
+	Places        int            // operations that run at once; default 32
+	Timeout       time.Duration  // of an operation whose request sets none; default 15 min
+	Networks      Networks       // default: instances cannot attach to networks
+	Regions       Regions        // default: each new instance names its region, and workloads have no flavors
+	Flavors       FlavorLabels   // default: workloads have no flavors
+	Volumes       Volumes        // default: instances cannot use volumes
+	Workloads     Workloads      // default: clusters of instances do not become regions
+	Directory     Directory      // default: none
+	Owners        Owners         // default: instances have no owner
+	Plans         *budget.Budget // memory for the plans of all requests; default: 256 MiB
+	Drain         time.Duration  // how long operations may run after the workers' context ends; default 20 s
+	Revisions     int            // revisions kept per instance; default 10
+	Retention     time.Duration  // how long ended operations are kept; default 30 days
+	Apart         bool           // projects may use only what regions grant them (nf.Tenant); default: all of every region
+	DeletionGuard DeletionGuard  // for its defaults see DeletionGuard
 }
 
 func (c *Config) complete() error {
@@ -75,6 +79,9 @@ func (c *Config) complete() error {
 		return errors.New("cannot create an engine: KV, Catalog, Renderers, Open, Workers and NewID are required")
 	}
 	c.DeletionGuard.complete()
+	if c.Plans == nil {
+		c.Plans = budget.New(plansMemory)
+	}
 	c.Places = orDefault(c.Places, 32)
 	c.Timeout = orDefault(c.Timeout, 15*time.Minute)
 	c.Drain = orDefault(c.Drain, 20*time.Second)
@@ -116,7 +123,7 @@ func New(cfg Config) (*Engine, error) {
 		records: stored, open: cfg.Open, acceptor: &acceptor{records: stored, operations: operations},
 		preparer: &preparer{
 			records: stored, catalog: cfg.Catalog, renderers: cfg.Renderers, open: cfg.Open, newID: cfg.NewID, apart: cfg.Apart, guard: cfg.DeletionGuard,
-			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions, workloads: cfg.Workloads, flavors: cfg.Flavors, owners: cfg.Owners,
+			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions, workloads: cfg.Workloads, flavors: cfg.Flavors, owners: cfg.Owners, memory: &planMemory{cfg.Plans, semaphore.NewWeighted(plansWaiting)},
 		},
 	}
 	e.requests = &requester{e.records, e.preparer, e.acceptor}

@@ -28,6 +28,8 @@ type preparer struct {
 	workloads Workloads    // nil: none
 	flavors   FlavorLabels // nil: none
 	owners    Owners       // nil: none
+	memory    *planMemory
+	held      *heldPlan // by the request that the preparer is for
 }
 
 // target is the desired state of an instance.
@@ -140,6 +142,9 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region) error {
 	if err := pr.amend(ctx, p, region); err != nil {
 		return p.redactor().error(err)
+	}
+	if err := pr.held.hold(ctx, p.plan); err != nil {
+		return err
 	}
 	if err := pr.compute(ctx, p); err != nil {
 		return p.redactor().error(located(err, p.plan))

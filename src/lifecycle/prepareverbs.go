@@ -173,6 +173,9 @@ func (pr *preparer) again(ctx context.Context, in nf.Instance, previous nf.Revis
 	if p.plan, err = pr.records.loadPlan(ctx, previous.Plan); err != nil {
 		return nil, rev, err
 	}
+	if err := pr.held.hold(ctx, p.plan); err != nil {
+		return nil, rev, err
+	}
 	p.target.adopt = in.Revision == 0 && len(formerObjects(p.plan, subjectOf(in.ID))) > 0
 	if err := pr.bound(ctx, p, region); err != nil {
 		return nil, rev, err

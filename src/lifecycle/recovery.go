@@ -14,12 +14,14 @@ import (
 // operation was to be undone and could not be. It returns nf.Conflict if there
 // is nothing to retry, and otherwise fails as Upgrade does.
 func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
+	q := e.requests.begin()
+	defer q.end()
 	return e.acceptor.accept(ctx, opts.Key, func() (request, error) {
-		r, err := e.requests.retrying(ctx, operation, opts)
+		r, err := q.retrying(ctx, operation, opts)
 		if err != nil {
 			return request{}, err
 		}
-		return e.requests.repairing(ctx, r)
+		return q.repairing(ctx, r)
 	})
 }
 
@@ -27,33 +29,39 @@ func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (
 // the operation that does it: a rollback to the revision in force, the removal of
 // an instance that never had one, or the reverse of an action.
 func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
+	q := e.requests.begin()
+	defer q.end()
 	return e.acceptor.accept(ctx, opts.Key, func() (request, error) {
-		r, err := e.requests.undoing(ctx, operation, opts)
+		r, err := q.undoing(ctx, operation, opts)
 		if err != nil {
 			return request{}, err
 		}
-		return e.requests.repairing(ctx, r)
+		return q.repairing(ctx, r)
 	})
 }
 
 // PreviewRetry returns the changes that Retry would make in the region, or fails as it
 // would.
 func (e *Engine) PreviewRetry(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error) {
-	r, err := e.requests.retrying(ctx, operation, opts)
+	q := e.requests.begin()
+	defer q.end()
+	r, err := q.retrying(ctx, operation, opts)
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	return e.requests.previewRepair(ctx, r)
+	return q.previewRepair(ctx, r)
 }
 
 // PreviewUndo returns the changes that Undo would make in the region, or fails as it
 // would.
 func (e *Engine) PreviewUndo(ctx context.Context, operation string, opts nf.Options) (nf.Preview, error) {
-	r, err := e.requests.undoing(ctx, operation, opts)
+	q := e.requests.begin()
+	defer q.end()
+	r, err := q.undoing(ctx, operation, opts)
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	return e.requests.previewRepair(ctx, r)
+	return q.previewRepair(ctx, r)
 }
 
 // repair is a retry or an undo that is prepared: a termination, an action, or a change

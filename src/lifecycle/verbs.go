@@ -19,15 +19,17 @@ import (
 // This and every other request returns the earlier operation if the same
 // request was accepted before under the same key.
 func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
+	q := e.requests.begin()
+	defer q.end()
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
-		p, err := e.preparer.newInstance(ctx, &req, secretsWhole)
+		p, err := q.preparer.newInstance(ctx, &req, secretsWhole)
 		if err != nil {
 			return request{}, err
 		}
-		if err := e.preparer.dryRun(ctx, nf.Instance{}, p, req.Options); err != nil {
+		if err := q.preparer.dryRun(ctx, nf.Instance{}, p, req.Options); err != nil {
 			return request{}, err
 		}
-		op := e.acceptor.newOperation(nf.Instantiate, p.target, req.Options)
+		op := q.acceptor.newOperation(nf.Instantiate, p.target, req.Options)
 		op.Instance.Fresh, op.Instance.Placed, op.Instance.Adopts = p.existing == 0, p.target.placed, p.adopts()
 		return request{op: revising(op, p, p.revision(1)), target: p}, nil
 	})
@@ -36,11 +38,13 @@ func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 // PreviewInstantiate returns the changes that Instantiate would make in the
 // region, or fails as it would.
 func (e *Engine) PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
-	p, err := e.preparer.newInstance(ctx, &req, previewAccess(req.Options))
+	q := e.requests.begin()
+	defer q.end()
+	p, err := q.preparer.newInstance(ctx, &req, previewAccess(req.Options))
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	preview, err := e.preparer.preview(ctx, nf.Instance{}, p)
+	preview, err := q.preparer.preview(ctx, nf.Instance{}, p)
 	preview.Placed = p.target.placed
 	if err == nil && req.Manifests {
 		preview.Manifests = p.plan.Manifests(render.Masked(newRedactor(p.revision(0)).values))
@@ -56,13 +60,15 @@ func (e *Engine) PreviewInstantiate(ctx context.Context, req nf.InstantiateReque
 // orphaned again. Adopt fails as Instantiate does. It also returns nf.NotFound
 // if the release does not exist.
 func (e *Engine) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error) {
+	q := e.requests.begin()
+	defer q.end()
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
-		p, err := e.preparer.adopt(ctx, &req)
+		p, err := q.preparer.adopt(ctx, &req)
 		if err != nil {
 			return request{}, err
 		}
 		req.OnFailure = nf.Undo // a partial adoption has no use
-		op := e.acceptor.newOperation(nf.Adopt, p.target, req.Options)
+		op := q.acceptor.newOperation(nf.Adopt, p.target, req.Options)
 		op.Instance.Adopts = &p.adoption.selector
 		return request{op: revising(op, p, p.revision(1)), target: p}, nil
 	})
@@ -71,7 +77,9 @@ func (e *Engine) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, 
 // PreviewAdopt returns the objects that Adopt would adopt, and those of the release that
 // do not exist, or fails as it would.
 func (e *Engine) PreviewAdopt(ctx context.Context, req nf.AdoptRequest) (nf.Preview, error) {
-	p, err := e.preparer.adopt(ctx, &req)
+	q := e.requests.begin()
+	defer q.end()
+	p, err := q.preparer.adopt(ctx, &req)
 	if err != nil {
 		return nf.Preview{}, err
 	}
@@ -85,24 +93,28 @@ func (e *Engine) PreviewAdopt(ctx context.Context, req nf.AdoptRequest) (nf.Prev
 // confirmation. A disabled package is not refused if the instance has its present
 // content already, or an amendment of it.
 func (e *Engine) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
+	q := e.requests.begin()
+	defer q.end()
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
-		in, p, err := e.preparer.upgrade(ctx, id, req, secretsWhole)
+		in, p, err := q.preparer.upgrade(ctx, id, req, secretsWhole)
 		if err != nil {
 			return request{}, err
 		}
-		return e.requests.change(ctx, in, p, revised{verb: nf.Upgrade, rev: p.revision(in.Newest + 1), opts: req.Options})
+		return q.change(ctx, in, p, revised{verb: nf.Upgrade, rev: p.revision(in.Newest + 1), opts: req.Options})
 	})
 }
 
 // PreviewUpgrade returns the changes that Upgrade would make in the region,
 // including pruned objects, or fails as it would.
 func (e *Engine) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
-	in, p, err := e.preparer.upgrade(ctx, id, req, previewAccess(req.Options))
+	q := e.requests.begin()
+	defer q.end()
+	in, p, err := q.preparer.upgrade(ctx, id, req, previewAccess(req.Options))
 	if err != nil {
 		return nf.Preview{}, err
 	}
 	tune(&p.plan, in.Settings, nf.Upgrade)
-	return e.preparer.preview(ctx, in, p)
+	return q.preparer.preview(ctx, in, p)
 }
 
 // Configure accepts a change of an instance's amendments and returns the queued
@@ -110,24 +122,28 @@ func (e *Engine) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRe
 // The amendments are rendered again, and no hooks run. It fails as Upgrade
 // does, and with nf.Invalid if the request would change anything else.
 func (e *Engine) Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error) {
+	q := e.requests.begin()
+	defer q.end()
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
-		in, p, err := e.preparer.configure(ctx, id, req, secretsWhole)
+		in, p, err := q.preparer.configure(ctx, id, req, secretsWhole)
 		if err != nil {
 			return request{}, err
 		}
-		return e.requests.change(ctx, in, p, revised{verb: nf.Configure, rev: p.revision(in.Newest + 1), opts: req.Options})
+		return q.change(ctx, in, p, revised{verb: nf.Configure, rev: p.revision(in.Newest + 1), opts: req.Options})
 	})
 }
 
 // PreviewConfigure returns the changes that Configure would make in the region, or fails
 // as it would.
 func (e *Engine) PreviewConfigure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Preview, error) {
-	in, p, err := e.preparer.configure(ctx, id, req, previewAccess(req.Options))
+	q := e.requests.begin()
+	defer q.end()
+	in, p, err := q.preparer.configure(ctx, id, req, previewAccess(req.Options))
 	if err != nil {
 		return nf.Preview{}, err
 	}
 	tune(&p.plan, in.Settings, nf.Configure)
-	return e.preparer.preview(ctx, in, p)
+	return q.preparer.preview(ctx, in, p)
 }
 
 // Rollback accepts the rollback of an instance to a kept revision, and returns
@@ -135,24 +151,28 @@ func (e *Engine) PreviewConfigure(ctx context.Context, id string, req nf.Configu
 // nothing. It fails as Upgrade does, and with nf.NotFound if the revision is
 // not kept.
 func (e *Engine) Rollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Operation, error) {
+	q := e.requests.begin()
+	defer q.end()
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
-		in, p, rev, err := e.preparer.rollback(ctx, id, req)
+		in, p, rev, err := q.preparer.rollback(ctx, id, req)
 		if err != nil {
 			return request{}, err
 		}
-		return e.requests.change(ctx, in, p, revised{verb: nf.Rollback, rev: rev, opts: req.Options})
+		return q.change(ctx, in, p, revised{verb: nf.Rollback, rev: rev, opts: req.Options})
 	})
 }
 
 // PreviewRollback returns the changes that Rollback would make in the region,
 // or fails as it would.
 func (e *Engine) PreviewRollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Preview, error) {
-	in, p, _, err := e.preparer.rollback(ctx, id, req)
+	q := e.requests.begin()
+	defer q.end()
+	in, p, _, err := q.preparer.rollback(ctx, id, req)
 	if err != nil {
 		return nf.Preview{}, err
 	}
 	tune(&p.plan, in.Settings, nf.Rollback)
-	return e.preparer.preview(ctx, in, p)
+	return q.preparer.preview(ctx, in, p)
 }
 
 // revised is a change of an instance to a prepared target.
