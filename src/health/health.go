@@ -67,7 +67,7 @@ func (c *Config) complete() error {
 // Watcher watches the health of instances. It is safe for concurrent use.
 type Watcher struct {
 	cfg  Config
-	wake delay.Signal // holds a token if a kind that is not watched was asked for, or a kind has been read
+	wake delay.Signal // holds a token if a kind that is not watched was asked for, or all kinds have been read
 
 	mu        sync.Mutex
 	kinds     map[place]*kind

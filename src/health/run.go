@@ -25,7 +25,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	blind := false
-	for ctx.Err() == nil {
+	for first := true; ctx.Err() == nil; first = false {
 		began := time.Now()
 		r, err := w.read(ctx)
 		if err == nil {
@@ -36,6 +36,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 		}
 		blind = err != nil
 		least := max(soonest, share*time.Since(began))
+		if first {
+			least = soonest // the first counts have every instance as unknown
+		}
 		delay.For(ctx, least, nil)
 		delay.For(ctx, w.cfg.Every-least, w.wake)
 	}
@@ -163,7 +166,7 @@ func (w *Watcher) follow(ctx context.Context, region string, ref nf.Ref, k *kind
 			failures = 1
 		}
 		w.mu.Lock()
-		k.err, k.seen = brief(err), nil
+		w.note(k, brief(err), nil)
 		w.mu.Unlock()
 		if failures == 1 {
 			w.cfg.Logger.InfoContext(ctx, "failed to watch the health of objects; will retry", "region", region, "kind", ref.Kind, "error", err)
@@ -186,6 +189,23 @@ func brief(err error) error {
 	return errors.New(cmp.Or(nf.ReasonOf(err), nf.KindOf(err).String()))
 }
 
+// note takes note of the statuses of a kind, or of why they are unknown. When no kind remains
+// unread, it has the instances counted again: the last counts have some of them as unknown.
+// The caller holds the lock.
+func (w *Watcher) note(k *kind, err error, seen map[object]nf.Status) {
+	unread := errors.Is(k.err, errUnread)
+	k.err, k.seen = err, seen
+	if !unread {
+		return
+	}
+	for _, other := range w.kinds {
+		if errors.Is(other.err, errUnread) {
+			return
+		}
+	}
+	w.wake.Send()
+}
+
 // look records the statuses of one census, and returns how it ended. Earlier
 // statuses stay valid until the census is synced.
 func (w *Watcher) look(ctx context.Context, region string, ref nf.Ref, k *kind) (err error, synced bool) {
@@ -197,8 +217,8 @@ func (w *Watcher) look(ctx context.Context, region string, ref nf.Ref, k *kind) 
 		w.mu.Lock()
 		switch {
 		case m.Synced:
-			k.seen, k.err, synced = seen, nil, true
-			w.wake.Send() // the counts have instances whose health is known now
+			w.note(k, nil, seen)
+			synced = true
 		case m.Status == nf.Absent:
 			delete(seen, object{m.Owner, m.Key})
 		default:
