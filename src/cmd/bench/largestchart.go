@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,7 +40,7 @@ func measureLargestChart(ctx context.Context, binary, out string) error {
 	if err := s.put(ctx, largestChart, chart); err != nil {
 		return err
 	}
-	for _, runs := range []int{1, 2, 4, 8} {
+	for _, runs := range []int{1, 2, 4, 8, 32} {
 		row, err := s.dryRuns(ctx, runs)
 		if err != nil {
 			return fmt.Errorf("cannot measure %d dry runs: %w", runs, err)
@@ -57,8 +59,8 @@ A chart that is nearly as large as the service accepts, with %d objects and %d M
 at once. The region is a light API server in the process of the benchmark ([benchmarks-stored.md](benchmarks-stored.md)). The service has no other work. The goal is that it has
 at most 256 MiB of memory during one dry run, and that its memory is bounded for all together.
 
-| dry runs at once | time, s | memory before, MiB | largest memory, MiB |
-|--:|--:|--:|--:|
+| dry runs at once | refused with 429 | time, s | memory before, MiB | largest memory, MiB |
+|--:|--:|--:|--:|--:|
 `
 
 // dryRuns does so many dry runs at once, and returns a row with the memory of the service.
@@ -71,9 +73,15 @@ func (s *service) dryRuns(ctx context.Context, runs int) (string, error) {
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0); err != nil {
 		return "", fmt.Errorf("cannot reset the largest memory of the service: %w", err)
 	}
+	var refused atomic.Int64
 	took, err := each(ctx, 0, runs, runs, func(ctx context.Context, i int) error {
 		body := fmt.Appendf(nil, `{"cloud_region_id":%q,"csar_id":%q,"namespace":"bench-%d","vnf_instance_name":"bench-%d"}`, regionName(0), largestChart, i, i)
-		return s.send(ctx, http.MethodPost, "/v1/vnf_instances?dry_run=true", content{mediaType: "application/json", bytes: body}, nil)
+		err := s.send(ctx, http.MethodPost, "/v1/vnf_instances?dry_run=true", content{mediaType: "application/json", bytes: body}, nil)
+		if status, ok := errors.AsType[*statusError](err); ok && status.status == http.StatusTooManyRequests {
+			refused.Add(1)
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		return "", err
@@ -82,5 +90,5 @@ func (s *service) dryRuns(ctx context.Context, runs int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("| %d | %.1f | %s | %s |\n", runs, took.Seconds(), mib(before.resident), mib(after.largest)), nil
+	return fmt.Sprintf("| %d | %d | %.1f | %s | %s |\n", runs, refused.Load(), took.Seconds(), mib(before.resident), mib(after.largest)), nil
 }
