@@ -18,9 +18,11 @@ func TestSurroundingsAreOff(t *testing.T) {
 	}
 	s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{"cloud_region_id": "east", "cloud_owner": "k8s", "aai_tenant": "t1", "kubeconfig": clustertest.Kubeconfig(t)}))
 	s.upload("config", map[string]string{"metadata.yaml": "resources: {configmap: [c.yaml]}\n", "c.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"})
-	vnf := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{
+	created := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{
 		"cloud_region_id": "east", "csar_id": "config", "namespace": clustertest.Namespace(t), "aai": map[string]any{"generic_vnf_id": "v", "vf_module_id": "m"},
-	})).text(t, "vnf_id")
+	}))
+	vnf := created.text(t, "vnf_id")
+	s.operation(created.text(t, "operation_id"))
 	s.want(http.StatusNotFound, s.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "none", "csar_id": "6b1a0c1e-0000-4000-8000-000000000001"}))
 	s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+vnf, nil))
 	for _, key := range s.keys() {

@@ -126,7 +126,7 @@ func TestReady(t *testing.T) {
 		}}}, "status")
 	}
 	conditions("False")
-	var deleted bool
+	var deleted, freed bool
 	for h, err := range c.Watch(t.Context(), owner, changes) {
 		switch {
 		case err != nil:
@@ -138,7 +138,9 @@ func TestReady(t *testing.T) {
 			if _, err := c.Delete(t.Context(), owner, []nf.Ref{changes[0].Ref}); err != nil {
 				t.Fatal(err)
 			}
+		case h.Status == nf.StatusDeleting && freed: // without finalizers, before it is gone
 		case h.Status == nf.StatusDeleting:
+			freed = true
 			if !strings.Contains(h.Message, "kubeovn.io/kube-ovn-controller") {
 				t.Errorf("the Subnet is going: %s", h.Message)
 			}
