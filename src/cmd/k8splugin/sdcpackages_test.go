@@ -61,18 +61,19 @@ func TestSDCPackageOfInstance(t *testing.T) {
 		return d.do("POST", "/v1/vnf_instances"+query, map[string]any{"cloud_region_id": "sandbox-sdc", "csar_id": csar, "namespace": d.ns, "vnf_instance_name": "of-" + csar})
 	}
 	d.want(http.StatusOK, create("?dry_run=true", one))
-	vnf := d.want(http.StatusCreated, create("", one)).text(t, "vnf_id")
+	vnf := d.want(http.StatusCreated, create("", one))
 	made := d.want(http.StatusOK, d.do("GET", "/v1/packages/"+one, nil))
 	d.has("the package says where it is from", made, "source", any("/sdc/v1/catalog/services/"+one+"/resourceInstances/vf0/artifacts/of1-chart"))
-	other := d.want(http.StatusCreated, create("", resource)).text(t, "vnf_id")
+	other := d.want(http.StatusCreated, create("", resource))
 	if got := d.want(http.StatusBadRequest, create("", several)); !strings.Contains(string(got.body), `"field":"csar_id"`) {
 		t.Errorf("the request does not say which chart: %s", got.body)
 	}
 	d.want(http.StatusBadRequest, create("", broken))
 	d.want(http.StatusNotFound, create("", "6b1a0c1e-0000-4000-8000-00000000000f"))
 	d.want(http.StatusNotFound, create("", "vfw-service"))
-	for _, id := range []string{vnf, other} {
-		d.want(http.StatusNoContent, d.do("DELETE", "/v1/vnf_instances/"+id, nil))
+	for _, made := range []answer{vnf, other} {
+		d.operation(made.text(t, "operation_id"))
+		d.want(http.StatusNoContent, d.do("DELETE", "/v1/vnf_instances/"+made.text(t, "vnf_id"), nil))
 	}
 	if all := d.do("GET", "/v1/packages", nil); len(all.field(t, "packages").([]any)) != 2 {
 		t.Errorf("nothing is stored of what is wrong: %s", all.body)

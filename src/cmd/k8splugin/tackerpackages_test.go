@@ -125,6 +125,7 @@ func TestTackerClientPackages(t *testing.T) {
 		if got := c.shown("in use", "vnf", "package", "show", id)["Usage State"]; got != "IN_USE" {
 			t.Errorf("the package of an instance is %v", got)
 		}
+		s.operation(made.text(t, "operation_id"))
 		s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+made.text(t, "vnf_id"), nil))
 	}
 	c.changes(p, q)
