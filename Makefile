@@ -54,7 +54,7 @@ test: announce kud-quick ## run everything (the first time it builds what it nee
 	@$(MAKE) --no-print-directory test-tacker
 
 announce: # what make test will do
-	@echo 'The collection in kud/ on one host, about 9 minutes; then every Go package under the race detector, about 30 minutes on two cores; then packets between two real nodes, 3 minutes; then the client of OpenStack Tacker, 3 minutes.'
+	@echo 'The collection in kud/ on one host, about 6 minutes; then every Go package under the race detector, about 40 minutes on two cores; then packets between two real nodes, 4 minutes; then the client of OpenStack Tacker, 4 minutes.'
 	@echo 'Each package is told when it and those before it are done. The first time, Kubernetes is built, about 10 minutes.'
 
 test-deps: api-deps # Ansible, what it is checked with, and what a host is made of
