@@ -78,9 +78,7 @@ type Watcher struct {
 // place is a kind of object in a canonical region, in any version.
 type place struct{ region, group, kind string }
 
-func (w *Watcher) placeOf(region string, ref nf.Ref) place {
-	return place{w.cfg.Source.Canonical(region), ref.Group, ref.Kind}
-}
+func placeOf(region string, ref nf.Ref) place { return place{region, ref.Group, ref.Kind} }
 
 // New returns a watcher. It watches nothing before Run.
 func New(cfg Config) (*Watcher, error) {
@@ -108,11 +106,12 @@ func (w *Watcher) assess(in nf.Instance) (out nf.InstanceHealth, watched bool) {
 	}
 	items := nf.Judged(in.Inventory)
 	objects := make([]nf.Health, len(items))
+	region := w.cfg.Source.Canonical(in.Region)
 	var blind error
 	watched = true
 	for i, it := range items {
 		h := nf.Health{Ref: it.Ref, Status: nf.Unknown}
-		status, err := w.status(in, it.Ref)
+		status, err := w.status(placeOf(region, it.Ref), object{in.ID, it.Key()})
 		watched = watched && !errors.Is(err, errUnwatched)
 		if err == nil {
 			h.Status = status
@@ -134,10 +133,9 @@ var (
 	errTooMany   = errors.New("the instances have objects of more kinds than are watched")
 )
 
-// status returns the status of an instance's object, or an error that says why
-// it is unknown.
-func (w *Watcher) status(in nf.Instance, ref nf.Ref) (nf.Status, error) {
-	p := w.placeOf(in.Region, ref)
+// status returns the status of an object in a place, or an error that says why it is
+// unknown.
+func (w *Watcher) status(p place, o object) (nf.Status, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := w.kinds[p]
@@ -147,7 +145,7 @@ func (w *Watcher) status(in nf.Instance, ref nf.Ref) (nf.Status, error) {
 	if k.err != nil {
 		return nf.Unknown, k.err
 	}
-	return cmp.Or(k.seen[object{in.ID, ref.Key()}], nf.Absent), nil
+	return cmp.Or(k.seen[o], nf.Absent), nil
 }
 
 // InstanceCounts returns the number of instances by state, region and health,

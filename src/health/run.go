@@ -62,8 +62,9 @@ func (w *Watcher) read(ctx context.Context) (reading, error) {
 		if err != nil {
 			return r, err
 		}
+		region := w.cfg.Source.Canonical(in.Region)
 		for _, it := range nf.Judged(in.Inventory) {
-			r.wanted[w.placeOf(in.Region, it.Ref)] = nf.Ref{Group: it.Group, Version: it.Version, Kind: it.Kind}
+			r.wanted[placeOf(region, it.Ref)] = nf.Ref{Group: it.Group, Version: it.Version, Kind: it.Kind}
 		}
 		for _, health := range nf.HealthStates() {
 			r.numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}] += 0

@@ -38,7 +38,7 @@ func (s sightings) Instances(ctx context.Context) iter.Seq2[nf.Instance, error] 
 		var followed []nf.Instance
 		opens := map[string]bool{} // regions
 		for in, err := range s.engine.InstancesIn(ctx, "", nf.Cursor{}) {
-			if err == nil && !opens[in.Region] {
+			if err == nil && !opens[in.Region] && s.pool.State(in.Region).Condition == nf.RegionUnknown {
 				opens[in.Region] = true
 				_, _ = opened(s.catalog, s.pool)(ctx, in.Region) // so that Canonical knows its access; Census reports the error
 			}
