@@ -62,10 +62,15 @@ func (b *Budget) reserve(ctx context.Context, r *Share, n int64) error {
 		case <-ctx.Done():
 			return nf.E(nf.Cancelled, "wait for", "memory", context.Cause(ctx))
 		case <-timeout.C:
-			return &nf.Error{Kind: nf.TooManyRequests, Op: "reserve", Subject: "memory", RetryAfter: patience,
-				Err: errors.New("other requests use all memory for packages and plans; try again later")}
+			return Taken(patience)
 		}
 	}
+}
+
+// Taken returns the error of a request that gets no memory.
+func Taken(retryAfter time.Duration) error {
+	return &nf.Error{Kind: nf.TooManyRequests, Op: "reserve", Subject: "memory", RetryAfter: retryAfter,
+		Err: errors.New("other requests use all memory for packages and plans; try again later")}
 }
 
 // try reserves bytes if they are free. Otherwise it returns a channel that is closed

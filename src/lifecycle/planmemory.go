@@ -2,13 +2,11 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/multicloud-k8s/k8splugin/src/budget"
-	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
@@ -41,8 +39,7 @@ func (h *heldPlan) hold(ctx context.Context, p render.Plan) error {
 		return nil
 	}
 	if !h.memory.waiting.TryAcquire(1) {
-		return &nf.Error{Kind: nf.TooManyRequests, Op: "reserve", Subject: "memory", RetryAfter: time.Second,
-			Err: errors.New("other requests use all memory for packages and plans; try again later")}
+		return budget.Taken(time.Second)
 	}
 	defer h.memory.waiting.Release(1)
 	return h.share.Reserve(ctx, weight)
