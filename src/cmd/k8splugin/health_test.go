@@ -118,7 +118,9 @@ func TestHealthOfRegionsWithOneAccess(t *testing.T) {
 	for _, region := range []string{"first", "second"} {
 		namespaces[region] = clustertest.Namespace(t)
 		s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{"cloud_region_id": region, "kubeconfig": access}))
-		got := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": region, "csar_id": "web", "namespace": namespaces[region]}))
+		got := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{
+			"cloud_region_id": region, "csar_id": "web", "namespace": namespaces[region], "drift": map[string]any{"mode": nf.DriftWarn},
+		}))
 		ids[region] = got.text(t, "vnf_id")
 		s.awaitHealthIn(t, region, nf.Healthy, "")
 	}
@@ -131,13 +133,32 @@ func TestHealthOfRegionsWithOneAccess(t *testing.T) {
 	if watches != 1 {
 		t.Errorf("%d watches of all ConfigMaps were started for two regions, want 1", watches)
 	}
+	s.awaitDrift(t, ids["second"], nf.DriftNone)
 	second := "/api/v1/namespaces/" + namespaces["second"] + "/configmaps/"
 	kubectl(t, http.MethodDelete, second+"settings", "")
 	s.awaitHealthIn(t, "second", nf.Unhealthy, "settings is missing")
+	s.awaitDrift(t, ids["second"], nf.Drifted)
 	s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+ids["first"], nil))
 	s.want(http.StatusNoContent, s.do("DELETE", "/v1/cloud_regions/first", nil))
 	kubectl(t, http.MethodDelete, second+"more", "")
 	s.awaitHealthIn(t, "second", nf.Unhealthy, "and 1 more of 2 objects")
+}
+
+// awaitDrift reads an instance until its drift has the state.
+func (s *testService) awaitDrift(t *testing.T, id string, want nf.DriftState) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		a := s.want(http.StatusOK, s.do("GET", "/v1/vnf_instances/"+id, nil))
+		if a.text(t, "drift_state") == string(want) {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("the drift is not %s: %s", want, a.body)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // awaitHealth reads the list of instances until the only one is ready and has the
