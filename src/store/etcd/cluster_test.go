@@ -2,10 +2,15 @@ package etcd
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,26 +26,40 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// cluster is three nodes in this process. They listen on ports of 127.0.0.1 and
-// do not wait for the disk.
+// cluster is three nodes. Each is a process of its own, because an embedded
+// server that stops hard while it handles a request may panic. They listen on
+// ports of 127.0.0.1 and do not wait for the disk.
 type cluster struct {
-	dir             string
-	electionTimeout time.Duration // how long followers wait for a silent leader
-	peers           [3]url.URL
-	nodes           [3]*embed.Etcd // nil: it is down
-	urls            []string       // for clients
+	configs [3]nodeConfig
+	nodes   [3]*exec.Cmd // nil: it is down
+	urls    []string     // for clients
+}
+
+// nodeConfig tells a process which node it is.
+type nodeConfig struct {
+	Name, Dir, Peer, Client string
+	Members                 string
+	ElectionTimeout         time.Duration // how long followers wait for a silent leader
 }
 
 func startCluster(t *testing.T, electionTimeout time.Duration) *cluster {
 	t.Helper()
-	c := &cluster{dir: t.TempDir(), electionTimeout: electionTimeout}
-	for i := range c.nodes {
-		c.peers[i] = freePort(t)
-		client := freePort(t)
+	c := &cluster{}
+	dir, members := t.TempDir(), []string{}
+	for i := range c.configs {
+		name, peer, client := fmt.Sprint("node", i), freePort(t), freePort(t)
+		members = append(members, name+"="+peer.String())
 		c.urls = append(c.urls, client.String())
+		c.configs[i] = nodeConfig{
+			Name: name, Dir: filepath.Join(dir, name), Peer: peer.String(), Client: client.String(),
+			ElectionTimeout: electionTimeout,
+		}
 	}
-	c.start(t, 0, 1, 2)
+	for i := range c.configs {
+		c.configs[i].Members = strings.Join(members, ",")
+	}
 	t.Cleanup(func() { c.stop(t, 0, 1, 2) })
+	c.start(t, 0, 1, 2)
 	return c
 }
 
@@ -49,46 +68,50 @@ func (c *cluster) start(t *testing.T, which ...int) {
 	t.Helper()
 	var all errgroup.Group
 	for _, i := range which {
-		all.Go(func() (err error) {
-			if c.nodes[i], err = embed.StartEtcd(c.config(i)); err != nil {
-				return err
-			}
-			select {
-			case <-c.nodes[i].Server.ReadyNotify():
-				return nil
-			case err := <-c.nodes[i].Err():
-				return err
-			}
-		})
-	}
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// stop takes nodes away, together. They do not say good-bye: a leader does not
-// hand over.
-func (c *cluster) stop(t *testing.T, which ...int) {
-	t.Helper()
-	var all errgroup.Group
-	for _, i := range which {
+		config, err := json.Marshal(c.configs[i])
+		must(t, err)
+		node := child(t, "node", c.configs[i].Dir, childNode+"="+string(config))
+		node.Stderr = os.Stderr
+		_, err = node.StdinPipe() // the node ends when this process does
+		must(t, err)
+		out, err := node.StdoutPipe()
+		must(t, err)
+		must(t, node.Start())
+		c.nodes[i] = node
 		all.Go(func() error {
-			if c.nodes[i] != nil {
-				c.nodes[i].Server.HardStop()
-				c.nodes[i].Close()
-				c.nodes[i] = nil
+			_, err := io.ReadFull(out, make([]byte, len(nodeReady)))
+			if err != nil {
+				return fmt.Errorf("%s is not ready: %w", c.configs[i].Name, err)
 			}
 			return nil
 		})
 	}
-	_ = all.Wait() // returns no error
+	must(t, all.Wait())
+}
+
+// stop kills nodes: a leader does not hand over.
+func (c *cluster) stop(t *testing.T, which ...int) {
+	t.Helper()
+	for _, i := range which {
+		if c.nodes[i] == nil {
+			continue
+		}
+		_ = c.nodes[i].Process.Kill() // it may have ended with the test
+		_ = c.nodes[i].Wait()         // it returns that it was killed
+		c.nodes[i] = nil
+	}
 }
 
 // leader returns which node leads, and one that follows.
-func (c *cluster) leader(t *testing.T) (leader, follower int) {
+func (c *cluster) leader(t *testing.T, s *Store) (leader, follower int) {
 	t.Helper()
-	for i, node := range c.nodes {
-		if node != nil && node.Server.Leader() == node.Server.MemberID() {
+	for i, url := range c.urls {
+		if c.nodes[i] == nil {
+			continue
+		}
+		status, err := s.client.Status(t.Context(), url)
+		must(t, err)
+		if status.Leader == status.Header.MemberId {
 			return i, (i + 1) % len(c.nodes)
 		}
 	}
@@ -96,23 +119,41 @@ func (c *cluster) leader(t *testing.T) (leader, follower int) {
 	return 0, 0
 }
 
-func (c *cluster) config(i int) *embed.Config {
-	config := embed.NewConfig()
-	config.Name = fmt.Sprint("node", i)
-	config.Dir = c.dir + "/" + config.Name
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{c.peers[i]}, []url.URL{c.peers[i]}
-	client, _ := url.Parse(c.urls[i]) // it was made of a URL
-	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
-	members := []string{}
-	for n, peer := range c.peers {
-		members = append(members, fmt.Sprintf("node%d=%s", n, peer.String()))
+// nodeReady is what a node prints when it takes requests.
+const nodeReady = "ready"
+
+// playNode runs a node until the input ends.
+func playNode(config nodeConfig) error {
+	c := embed.NewConfig()
+	c.Name, c.Dir, c.InitialCluster = config.Name, config.Dir, config.Members
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	peer, err := url.Parse(config.Peer)
+	if err != nil {
+		return err
 	}
-	config.InitialCluster = strings.Join(members, ",")
-	config.EnableGRPCGateway = false
-	config.UnsafeNoFsync = true
-	config.ElectionMs = uint(c.electionTimeout.Milliseconds())
-	return config
+	client, err := url.Parse(config.Client)
+	if err != nil {
+		return err
+	}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
+	c.EnableGRPCGateway = false
+	c.UnsafeNoFsync = true
+	c.ElectionMs = uint(config.ElectionTimeout.Milliseconds())
+	node, err := embed.StartEtcd(c)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-node.Server.ReadyNotify():
+	case err := <-node.Err():
+		return err
+	}
+	if _, err := os.Stdout.WriteString(nodeReady); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // freePort returns a URL without a listener. Its port is below those that
@@ -201,12 +242,12 @@ func TestNodeLoss(t *testing.T) {
 		}
 	}
 	wait("the start")
-	leader, _ := c.leader(t)
+	leader, _ := c.leader(t, s)
 	c.stop(t, leader)
 	wait("the loss of the leader")
 	c.start(t, leader)
 	wait("its return")
-	_, follower := c.leader(t)
+	_, follower := c.leader(t, s)
 	c.stop(t, follower)
 	wait("the loss of a follower")
 	stop()
@@ -264,7 +305,7 @@ func TestQuorumLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leader, follower := c.leader(t)
+	leader, follower := c.leader(t, s)
 	c.stop(t, leader, follower)
 	calls := map[string]func(context.Context) error{
 		"Get":     func(ctx context.Context) error { _, err := s.Get(ctx, "key"); return err },

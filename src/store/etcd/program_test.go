@@ -28,12 +28,14 @@ import (
 )
 
 // childPart makes the test binary play a part on the folder in childDir, instead
-// of testing: what etcd does with damaged files may end a process.
+// of testing: what etcd does with damaged files, or when it is stopped hard, may end
+// a process.
 const (
 	childPart = "K8SPLUGIN_TEST_ETCD_PART"
 	childDir  = "K8SPLUGIN_TEST_ETCD_DIR"
 	childUser = "K8SPLUGIN_TEST_ETCD_USER" // the user id that it takes on
 	childArea = "K8SPLUGIN_TEST_ETCD_AREA" // its limit of address space
+	childNode = "K8SPLUGIN_TEST_ETCD_NODE" // which node of a cluster it is
 	childSeen = "K8SPLUGIN_TEST_ETCD_SEEN" // the file with what was acknowledged, unless it is next to the folder
 )
 
@@ -75,6 +77,13 @@ func play(part, dir string) error {
 		if err := errors.Join(syscall.Setgid(user), syscall.Setuid(user)); err != nil {
 			return err
 		}
+	}
+	if part == "node" {
+		var config nodeConfig
+		if err := json.Unmarshal([]byte(os.Getenv(childNode)), &config); err != nil {
+			return err
+		}
+		return playNode(config)
 	}
 	s, err := Open(context.Background(), Config{Dir: dir})
 	if err != nil {
