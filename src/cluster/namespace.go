@@ -153,14 +153,14 @@ func (n namespace) create(ctx context.Context, project string) error {
 
 // remove returns nf.Conflict if the namespace changed in the meantime.
 func (n namespace) remove(ctx context.Context) (kept []nf.Ref, err error) {
-	live, found, err := n.client.meta(ctx, n.target)
-	n.client.answers.forgetNamespace(n.target.ref.Name)
+	live, found, err := n.read(ctx)
 	if err != nil {
 		return nil, n.removalError(ctx, err)
 	}
 	if !found || live.Labels[nf.CreatedByLabel] != nf.CreatedBy {
 		return nil, nil
 	}
+	n.client.answers.forgetNamespace(n.target.ref.Name)
 	if live.DeletionTimestamp != nil {
 		return nil, n.awaitRemoval(ctx, live.UID)
 	}

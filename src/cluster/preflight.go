@@ -53,11 +53,15 @@ func (p preflight) checkOwners(ctx context.Context, bounds nf.Bounds, selector n
 	// is nothing to look for in it. One that has existed is not read: if it is gone,
 	// so are its objects.
 	unseen := slices.DeleteFunc(append(namespacesIn(p.objects), bounds.Namespace), p.service.answers.namespaceExisted)
-	if _, err := newFinder(p.service, nil).run(p.seeNamespaces(ctx, unseen)); err != nil {
-		return nil, err
+	see, index := p.seeNamespaces(ctx, unseen), p.readIndex(ctx)
+	if len(see) > 0 {
+		if _, err := newFinder(p.service, nil).run(append(see, index...)); err != nil {
+			return nil, err
+		}
+		index = nil
 	}
 	f := newFinder(p.client, p.inNamespaces(targets))
-	live, err := f.run(f.lookups(ctx))
+	live, err := f.run(append(f.lookups(ctx), index...))
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +100,19 @@ func (p preflight) seeNamespaces(ctx context.Context, names []string) []func() e
 		}
 	}
 	return requests
+}
+
+// readIndex returns the request that reads the index of the region's schemas, so
+// that the comparison that follows need not wait for it. It returns nothing if the
+// index is known.
+func (p preflight) readIndex(ctx context.Context) []func() error {
+	if p.service.answers.indexKnown() {
+		return nil
+	}
+	return []func() error{func() error {
+		_, _ = schemaSource{p.client, p.service}.Index(ctx) // the comparison reports the error
+		return nil
+	}}
 }
 
 // admissible checks kinds, scopes and bounds, and returns those of the objects

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -159,6 +160,26 @@ func TestNamespaceSeenMissing(t *testing.T) {
 	diff(t, "one that has existed is not", map[string]int{"GET v1/namespaces/NS/configmaps/a": 1}, got)
 }
 
+// TestForeignNamespaceStaysSeen asks to remove a namespace that the service has not
+// created.
+func TestForeignNamespaceStaysSeen(t *testing.T) {
+	c, r, _ := recorded(t)
+	ns := clustertest.Namespace(t)
+	foreignApply(t, c, "kubectl", clustertest.Documents(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+ns+`}}`)[0])
+	if kept, err := c.RemoveNamespace(t.Context(), ns); err != nil || len(kept) > 0 {
+		t.Fatal(kept, err)
+	}
+	got := requestsOf(r, ns, func() {
+		if _, err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-1", "", "a", "1")}); err != nil {
+			t.Error(err)
+		}
+		if is, err := c.EnsureNamespace(t.Context(), ns, "p"); err != nil || is.Created {
+			t.Errorf("the namespace is %+v, %v", is, err)
+		}
+	})
+	diff(t, "it is not read again", map[string]int{"GET v1/namespaces/NS/configmaps/a": 1}, got)
+}
+
 // TestNamespaceSeen has other clients delete a namespace after it was seen.
 func TestNamespaceSeen(t *testing.T) {
 	c, r, after := clocked(t)
@@ -303,5 +324,39 @@ func TestRequestsOfInstances(t *testing.T) {
 		if sum > tc.most || dryRuns != tc.dryRuns {
 			t.Errorf("%s: %d requests, at most %d wanted; %d dry runs, %d wanted: %v", tc.reason, sum, tc.most, dryRuns, tc.dryRuns, got)
 		}
+	}
+}
+
+// TestIndexIsReadBeside has the API server answer the other reads of a preflight only
+// once the index of its schemas is requested.
+func TestIndexIsReadBeside(t *testing.T) {
+	c, r, ns := recorded(t)
+	us := []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", "1")}
+	cases := []struct{ reason, path string }{
+		{"the namespace is read for the first time", "/api/v1/namespaces/" + ns},
+		{"the namespace is known", "/api/v1/namespaces/" + ns + "/configmaps/a"},
+	}
+	for _, tc := range cases {
+		requested := make(chan struct{})
+		heal := []func(){
+			r.Fail(clustertest.Times(1, func(req clustertest.Request) bool { return req.Path == "/openapi/v3" }), func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+				close(requested)
+				next.ServeHTTP(w, req)
+			}),
+			r.Fail(func(req clustertest.Request) bool { return req.Path == tc.path }, func(w http.ResponseWriter, req *http.Request, next http.Handler) {
+				select {
+				case <-requested:
+					next.ServeHTTP(w, req)
+				case <-req.Context().Done():
+				}
+			}),
+		}
+		if _, err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us); err != nil {
+			t.Errorf("%s: %v", tc.reason, err)
+		}
+		for _, heal := range heal {
+			heal()
+		}
+		c.client.answers.expireIndex()
 	}
 }
