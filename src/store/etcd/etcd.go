@@ -169,7 +169,9 @@ func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more 
 		key := string(kv.Key)
 		entries = append(entries, store.Entry{Key: key, Value: withoutSum(key, kv.Value), Revision: store.Revision(kv.ModRevision)})
 	}
-	p.revision = got.Header.Revision
+	if p.revision == 0 { // later responses have the present revision, not that which was read
+		p.revision = got.Header.Revision
+	}
 	if got.More {
 		p.from = entries[len(entries)-1].Key + "\x00"
 	}

@@ -1,0 +1,62 @@
+package etcd
+
+import (
+	"fmt"
+	"testing"
+
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// TestListIsSnapshot writes during a list of many pages. The list has what was there
+// when it began.
+func TestListIsSnapshot(t *testing.T) {
+	const keys = firstPage * 8
+	cases := map[string]Config{
+		"Inside":  {Dir: t.TempDir()},
+		"Outside": {Endpoints: startAlone(t, func(*embed.Config) {})},
+	}
+	for name, config := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, config)
+			fillKeys(t, s, keys)
+			seen := 0
+			for e, err := range s.List(t.Context(), "key/", "") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := keyOf(seen); e.Key != want || string(e.Value) != "old" {
+					t.Fatalf("entry %d is %s=%s, want %s=old", seen, e.Key, e.Value, want)
+				}
+				if seen%(firstPage/2) == 0 { // several times in a page
+					for _, key := range []string{keyOf(keys - 1), keyOf(keys - 1 - seen/2)} {
+						if _, err := s.Put(t.Context(), key, []byte("new"), store.Any); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				seen++
+			}
+			if seen != keys {
+				t.Errorf("%d entries are listed, want %d", seen, keys)
+			}
+			if e, err := s.Get(t.Context(), keyOf(keys-1)); err != nil || string(e.Value) != "new" {
+				t.Errorf("the last entry is %s, %v, want the new value", e.Value, err)
+			}
+		})
+	}
+}
+
+func keyOf(i int) string { return fmt.Sprintf("key/%06d", i) }
+
+func fillKeys(t testing.TB, s *Store, keys int) {
+	t.Helper()
+	ops := make([]store.Op, keys)
+	for i := range ops {
+		ops[i] = store.Op{Key: keyOf(i), Value: []byte("old"), Expect: store.Absent}
+	}
+	if _, err := s.Write(t.Context(), ops); err != nil {
+		t.Fatal(err)
+	}
+}
