@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver/txn"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -22,11 +26,15 @@ func callEtcd[T any](ctx context.Context, s *Store, call func() (T, error)) (T, 
 		err   error
 	}
 	done := make(chan result, 1)
-	s.server.calls.Go(func() {
+	var none T
+	if !s.server.enter() {
+		return none, errClosed
+	}
+	go func() {
+		defer s.server.calls.Done()
 		value, err := call()
 		done <- result{value, err}
-	})
-	var none T
+	}()
 	select {
 	case r := <-done:
 		return r.value, r.err
@@ -35,6 +43,29 @@ func callEtcd[T any](ctx context.Context, s *Store, call func() (T, error)) (T, 
 	case <-s.server.failed:
 		return none, s.server.err
 	}
+}
+
+var errClosed = errors.New("the store is closed")
+
+// readRange reads a range of keys, as of the revision of the request, or as of now
+// if that is 0. It sees every write that has returned.
+//
+// An embedded server is read directly. A request to it would wait for the log, which
+// has nothing to agree on: the server is the only member, and has applied each write
+// before it acknowledges it. A request would also count all keys to the end of the
+// range, whatever its limit is.
+func (s *Store) readRange(ctx context.Context, r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
+	if s.server == nil {
+		got, err := s.client.Get(ctx, string(r.Key), clientv3.WithRange(string(r.RangeEnd)), clientv3.WithLimit(r.Limit), clientv3.WithRev(r.Revision))
+		return (*etcdserverpb.RangeResponse)(got), err
+	}
+	return callEtcd(ctx, s, func() (*etcdserverpb.RangeResponse, error) {
+		got, _, err := txn.Range(ctx, s.server.etcd.GetLogger(), s.server.etcd.Server.KV(), r, false)
+		if errors.Is(err, mvcc.ErrCompacted) {
+			err = rpctypes.ErrCompacted
+		}
+		return got, err
+	})
 }
 
 func (s *Store) check(ctx context.Context, op, key string) error {

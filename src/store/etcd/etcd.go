@@ -49,7 +49,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	got, err := callEtcd(ctx, s, func() (*clientv3.GetResponse, error) { return s.client.Get(ctx, key) })
+	got, err := s.readRange(ctx, &etcdserverpb.RangeRequest{Key: []byte(key)})
 	if err != nil {
 		return store.Entry{}, s.translate(ctx, "read", quoted(key), err)
 	}
@@ -157,9 +157,7 @@ type page struct {
 func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	got, err := callEtcd(ctx, s, func() (*clientv3.GetResponse, error) {
-		return s.client.Get(ctx, p.from, clientv3.WithRange(p.end), clientv3.WithLimit(p.limit), clientv3.WithRev(p.revision))
-	})
+	got, err := s.readRange(ctx, &etcdserverpb.RangeRequest{Key: []byte(p.from), RangeEnd: []byte(p.end), Limit: p.limit, Revision: p.revision})
 	if err != nil {
 		return nil, false, s.translate(ctx, "list", quoted(p.prefix), err)
 	}

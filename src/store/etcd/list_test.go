@@ -6,6 +6,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
@@ -43,6 +44,42 @@ func TestListIsSnapshot(t *testing.T) {
 			}
 			if e, err := s.Get(t.Context(), keyOf(keys-1)); err != nil || string(e.Value) != "new" {
 				t.Errorf("the last entry is %s, %v, want the new value", e.Value, err)
+			}
+		})
+	}
+}
+
+// TestUseAfterClose uses a store that is closed.
+func TestUseAfterClose(t *testing.T) {
+	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
+	must(t, err)
+	fillKeys(t, s, 1)
+	must(t, s.Close())
+	if _, err := s.Get(t.Context(), keyOf(0)); nf.KindOf(err) != nf.Unreachable {
+		t.Errorf("a read returns %v (%s), want unreachable", err, nf.KindOf(err))
+	}
+	if _, err := s.Put(t.Context(), keyOf(0), nil, store.Any); nf.KindOf(err) != nf.Unreachable {
+		t.Errorf("a write returns %v (%s), want unreachable", err, nf.KindOf(err))
+	}
+}
+
+// BenchmarkFirstPage reads the first page of lists of several lengths.
+func BenchmarkFirstPage(b *testing.B) {
+	for _, keys := range []int{100, 50_000} {
+		b.Run(fmt.Sprint(keys), func(b *testing.B) {
+			s, err := Open(b.Context(), Config{Dir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { must(b, s.Close()) }()
+			fillKeys(b, s, keys)
+			for b.Loop() {
+				for _, err := range s.List(store.Expecting(b.Context(), 1), "key/", "") {
+					if err != nil {
+						b.Fatal(err)
+					}
+					break
+				}
 			}
 		})
 	}

@@ -317,7 +317,7 @@ func copied(t *testing.T, dir string) string {
 	return to
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

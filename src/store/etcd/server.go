@@ -36,7 +36,9 @@ type server struct {
 	lock  *fileutil.LockedFile
 	mark  *watermark
 
-	calls sync.WaitGroup // calls in progress, even if the caller has returned
+	mu     sync.Mutex
+	closed bool           // no call may begin; guarded by mu
+	calls  sync.WaitGroup // calls in progress, even if the caller has returned
 
 	once   sync.Once
 	failed chan struct{} // closed when etcd has failed
@@ -130,6 +132,9 @@ func (s *server) close(limit time.Duration) error {
 		late = time.After(limit)
 	}
 	ended := make(chan struct{})
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	go s.protect(func() {
 		s.calls.Wait()
 		s.etcd.Close()
@@ -145,6 +150,17 @@ func (s *server) close(limit time.Duration) error {
 	sum, err := sumFile(layout{s.dir}.database())
 	m := mark{index: max(s.mark.index, s.etcd.Server.AppliedIndex()), sum: sum}
 	return errors.Join(err, s.mark.close(m), s.lock.Close())
+}
+
+// enter begins a call, which ends with calls.Done, unless the server is being
+// closed: a closed server panics if it is read.
+func (s *server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.calls.Add(1)
+	}
+	return !s.closed
 }
 
 // protect calls do, and turns a panic into a failure of the server.
