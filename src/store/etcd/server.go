@@ -229,6 +229,10 @@ func serverConfig(config Config, log *zap.Logger) *embed.Config {
 	// entries since the last snapshot.
 	c.SnapshotCount = 500
 	c.SnapshotCatchUpEntries = 50
+
+	// A start reads the whole log. etcd would keep up to five files of it. It removes
+	// only those that are not needed after the last snapshot.
+	c.MaxWalFiles = 1
 	return c
 }
 
