@@ -197,17 +197,19 @@ func TestOneWatchForOneAccess(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		cfg    health.Config
-		want   string // whose health is known
+		reason  string
+		regions [3]string
+		cfg     health.Config
+		want    string // whose health is known
 	}{
-		"kinds of a region": {"one region must not take all", health.Config{Kinds: 1}, "a c"},
-		"all":               {"nor all of them more than there is room for", health.Config{Watches: 2}, "a b"},
+		"kinds of a region":  {"one region must not take all", [3]string{"east", "east", "west"}, health.Config{Kinds: 1}, "a c"},
+		"kinds of an access": {"each region that shares it may have its kinds", [3]string{"east-1", "east-2", "west"}, health.Config{Kinds: 1}, "a b c"},
+		"all":                {"nor all of them more than there is room for", [3]string{"east", "east", "west"}, health.Config{Watches: 2}, "a b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all := []nf.Instance{instance("a", "east", item("A", "x")), instance("b", "east", item("B", "x")), instance("c", "west", item("C", "x"))}
+				all := []nf.Instance{instance("a", tc.regions[0], item("A", "x")), instance("b", tc.regions[1], item("B", "x")), instance("c", tc.regions[2], item("C", "x"))}
 				w := newWorld(all...)
 				watcher := running(t, w, tc.cfg)
 				<-time.After(time.Minute) // the bounds stay what they are

@@ -29,7 +29,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		began := time.Now()
 		r, err := w.read(ctx)
 		if err == nil {
-			w.arrange(ctx, r.wanted, &running)
+			w.arrange(ctx, r, &running)
 			w.publish(r)
 		} else if !blind && ctx.Err() == nil {
 			w.cfg.Logger.WarnContext(ctx, "failed to read VNF instances; their health stays as last seen", "error", err)
@@ -48,6 +48,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // reading is what a reading of all instances tells.
 type reading struct {
 	wanted    map[place]nf.Ref         // the kinds of their objects
+	sharers   map[string]int           // regions with instances, by the region that is watched for them
 	numbers   map[nf.InstanceCount]int // by state, region and health
 	unhealthy []string                 // ids
 }
@@ -57,12 +58,17 @@ type reading struct {
 // If a region has instances of a state, there is a number for every health, including 0.
 // Otherwise the numbers of two replicas could not be compared.
 func (w *Watcher) read(ctx context.Context) (reading, error) {
-	r := reading{wanted: map[place]nf.Ref{}, numbers: map[nf.InstanceCount]int{}}
+	r := reading{wanted: map[place]nf.Ref{}, sharers: map[string]int{}, numbers: map[nf.InstanceCount]int{}}
+	seen := map[string]bool{} // regions
 	for in, err := range w.cfg.Source.Instances(ctx) {
 		if err != nil {
 			return r, err
 		}
 		region := w.cfg.Source.Canonical(in.Region)
+		if !seen[in.Region] {
+			seen[in.Region] = true
+			r.sharers[region]++
+		}
 		for _, it := range nf.Judged(in.Inventory) {
 			r.wanted[placeOf(region, it.Ref)] = nf.Ref{Group: it.Group, Version: it.Version, Kind: it.Kind}
 		}
@@ -103,12 +109,13 @@ type kind struct {
 type object struct{ owner, key string }
 
 // arrange watches the kinds that instances have in their regions, and stops all
-// other watches.
-func (w *Watcher) arrange(ctx context.Context, wanted map[place]nf.Ref, running *sync.WaitGroup) {
+// other watches. Regions that share watches may have as many kinds as all of them
+// could without sharing.
+func (w *Watcher) arrange(ctx context.Context, r reading, running *sync.WaitGroup) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for p, k := range w.kinds {
-		if _, ok := wanted[p]; !ok {
+		if _, ok := r.wanted[p]; !ok {
 			k.stop()
 			delete(w.kinds, p)
 		}
@@ -123,11 +130,11 @@ func (w *Watcher) arrange(ctx context.Context, wanted map[place]nf.Ref, running 
 			delete(w.kinds, p) // there may be capacity now
 		}
 	}
-	for _, p := range ordered(wanted) {
+	for _, p := range ordered(r.wanted) {
 		if w.kinds[p] != nil {
 			continue
 		}
-		if watched[p.region] == w.cfg.Kinds || total == w.cfg.Watches {
+		if watched[p.region] >= w.cfg.Kinds*r.sharers[p.region] || total == w.cfg.Watches {
 			w.kinds[p] = &kind{stop: func() {}, err: errTooMany}
 			continue
 		}
@@ -136,7 +143,7 @@ func (w *Watcher) arrange(ctx context.Context, wanted map[place]nf.Ref, running 
 		ctx, stop := context.WithCancel(ctx)
 		k := &kind{stop: stop, err: errUnread}
 		w.kinds[p] = k
-		running.Go(func() { w.follow(ctx, p.region, wanted[p], k) })
+		running.Go(func() { w.follow(ctx, p.region, r.wanted[p], k) })
 	}
 }
 
