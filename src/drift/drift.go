@@ -56,6 +56,7 @@ type Watcher struct {
 
 	mu       sync.Mutex
 	subjects map[string]*subject // by instance; those that ask for it
+	queue    queue
 }
 
 // New returns a watcher. It compares nothing before Run.
@@ -68,6 +69,7 @@ func New(cfg Config) (*Watcher, error) {
 
 // subject is what is known of one instance.
 type subject struct {
+	id     string
 	region string
 	policy nf.DriftPolicy
 	last   string            // its last operation, as last followed
@@ -79,6 +81,8 @@ type subject struct {
 	all      bool            // compare all objects
 	due      time.Time       // when to compare
 	running  bool            // it is being compared
+	place    int             // in the queue, or unqueued
+	gone     bool            // it is not followed any more
 	failures int             // to compare it, in sequence
 
 	compared  string // the last operation when all objects were compared
@@ -104,7 +108,11 @@ func (w *Watcher) Follow(all []nf.Instance) {
 			w.follow(in)
 		}
 	}
-	maps.DeleteFunc(w.subjects, func(id string, _ *subject) bool { return !wanted[id] })
+	for id, s := range w.subjects {
+		if !wanted[id] {
+			w.drop(s)
+		}
+	}
 }
 
 // follow takes note of an instance that asks for it.
@@ -112,7 +120,7 @@ func (w *Watcher) follow(in nf.Instance) *subject {
 	now := time.Now()
 	s := w.subjects[in.ID]
 	if s == nil {
-		s = &subject{stamps: map[string]uint64{}, dirty: map[string]bool{}, drifts: map[string]nf.Drift{}, state: nf.DriftUnknown, since: now}
+		s = &subject{id: in.ID, place: unqueued, stamps: map[string]uint64{}, dirty: map[string]bool{}, drifts: map[string]nf.Drift{}, state: nf.DriftUnknown, since: now}
 		w.subjects[in.ID] = s
 	}
 	if in.Updated.Before(s.read) {

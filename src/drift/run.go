@@ -50,25 +50,20 @@ type job struct {
 func (w *Watcher) take() (*job, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var id string
-	var first *subject
-	for i, s := range w.subjects {
-		if !s.running && (s.all || len(s.dirty) > 0) && (first == nil || s.due.Before(first.due)) {
-			id, first = i, s
-		}
-	}
-	if first == nil {
+	if len(w.queue) == 0 {
 		return nil, idle
 	}
+	first := w.queue[0]
 	if wait := time.Until(first.due); wait > 0 {
 		return nil, wait
 	}
-	j := &job{id: id}
+	j := &job{id: first.id}
 	if !first.all {
 		j.keys = slices.Sorted(maps.Keys(first.dirty))
 	}
 	first.running, first.all = true, false
 	clear(first.dirty)
+	w.plan(first)
 	return j, 0
 }
 
@@ -118,6 +113,7 @@ func (s *subject) later(w *Watcher, keys []string, at time.Time) {
 	for _, key := range keys {
 		s.dirty[key] = true
 	}
+	w.plan(s)
 	w.wake.Send()
 }
 
@@ -130,6 +126,7 @@ func (w *Watcher) conclude(ctx context.Context, j job, in nf.Instance, drifts []
 		return nil
 	}
 	s.running = false
+	w.plan(s)
 	now := time.Now()
 	if err != nil {
 		s.fail(w, j, err, now)
@@ -163,7 +160,7 @@ func (s *subject) fail(w *Watcher, j job, err error, now time.Time) {
 	longest := longestPause
 	switch nf.KindOf(err) {
 	case nf.NotFound:
-		delete(w.subjects, j.id)
+		w.drop(s)
 		return
 	case nf.Busy:
 		longest = longestBusy
