@@ -77,11 +77,12 @@ func (w *Workers) reserveOps(j Job, key nf.RequestKey, replica string) ([]store.
 	return []store.Op{keyed, claimed}, err
 }
 
-// Start adds an accepted operation to this replica's queue. If that is full, it
-// releases the claim, so that the first replica with a free place takes the
-// operation. If this replica has lost its lease meanwhile, another one takes it.
+// Start adds an accepted operation to this replica's queue. If that is full, or if
+// earlier operations of the region are still waiting, it releases the claim, so that
+// the first replica with a free place takes the operation. If this replica has lost its lease meanwhile, another one takes it.
 func (w *Workers) Start(ctx context.Context, j Job) {
-	if !w.kinds[j.Subject.Kind].queue.isFull(j.Region) {
+	q := w.kinds[j.Subject.Kind].queue
+	if !q.hasLeft(j.Region) && !q.isFull(j.Region) {
 		w.enqueue(j)
 		return
 	}
@@ -99,6 +100,7 @@ func (w *Workers) Start(ctx context.Context, j Job) {
 		return
 	}
 	w.untrack(j.ID)
+	q.leave(j.Region)
 	w.wake()
 }
 
@@ -220,6 +222,9 @@ func (w *Workers) take(ctx context.Context, t *membership, seen claim) error {
 func (w *Workers) scan(ctx context.Context, t *membership) error {
 	// Order matters: a replica joins before it claims. Every replica in this list
 	// is therefore either in the survey below or dead.
+	for _, p := range w.kinds {
+		p.queue.forgetLeft()
+	}
 	list, err := w.claims.List(ctx, "")
 	if err != nil {
 		return fmt.Errorf("cannot read the list of work: %w", err)
@@ -246,7 +251,7 @@ func (w *Workers) scan(ctx context.Context, t *membership) error {
 		}
 		unclaimed := c.Replica == "" || !alive[c.Replica]
 		stray := c.Replica == t.id && !w.Tracks(c.Operation)
-		if !unclaimed && !stray || w.Tracks(c.Operation) || p.queue.isFull(c.Region) {
+		if !unclaimed && !stray || w.Tracks(c.Operation) || p.queue.leaves(c.Region) {
 			continue
 		}
 		if err := w.take(ctx, t, c); err != nil {

@@ -16,13 +16,15 @@ import (
 // Only an operation that acts needs a slot. One that waits gives its slot back.
 type queue struct {
 	places int
+	wake   delay.Signal // receives a token when an operation that was left can have a place
 
 	mu      sync.Mutex
 	jobs    []Job
 	waiters []slotWaiter   // operations that want a slot again; they precede new ones
 	active  map[string]int // slots taken, by region
 	taken   int
-	changed delay.Signal // holds a token when a job may be handed out
+	left    map[string]bool // regions of operations that were left to any replica, for lack of a place
+	changed delay.Signal    // holds a token when a job may be handed out
 }
 
 type slotWaiter struct {
@@ -30,8 +32,8 @@ type slotWaiter struct {
 	granted chan struct{} // closed when it has the slot
 }
 
-func newQueue(places int) *queue {
-	return &queue{places: places, active: map[string]int{}, changed: delay.NewSignal()}
+func newQueue(places int, wake delay.Signal) *queue {
+	return &queue{places: places, wake: wake, active: map[string]int{}, left: map[string]bool{}, changed: delay.NewSignal()}
 }
 
 func (q *queue) push(j Job) {
@@ -57,6 +59,38 @@ func (q *queue) isFull(region string) bool {
 		}
 	}
 	return !q.room(taken, active[region])
+}
+
+// leave records that an operation of the region was left to any replica.
+func (q *queue) leave(region string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.left[region] = true
+}
+
+// leaves reports whether an operation of the region must be left to any replica, for
+// lack of a place.
+func (q *queue) leaves(region string) bool {
+	if !q.isFull(region) {
+		return false
+	}
+	q.leave(region)
+	return q.isFull(region) // still: a place that becomes free from now on causes a scan
+}
+
+// hasLeft reports whether operations of the region may have been left, and not been
+// taken since. A new one must not overtake them.
+func (q *queue) hasLeft(region string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.left[region]
+}
+
+// forgetLeft is called before the list of work is read, which shows what is left.
+func (q *queue) forgetLeft() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	clear(q.left)
 }
 
 // depth returns how many jobs wait for a slot.
@@ -131,6 +165,11 @@ func (q *queue) releaseSlot(region string) {
 		return true
 	})
 	q.changed.Send()
+	for left := range q.left {
+		if q.fits(left) {
+			q.wake.Send()
+		}
+	}
 }
 
 // reacquireSlot waits for a slot for an operation that has given its own back. It does

@@ -179,7 +179,7 @@ func (w *Workers) Register(k Kind) *Acceptor {
 	if k.Expire == nil {
 		k.Expire = func(context.Context, nf.Operation) error { return nil }
 	}
-	w.kinds[k.Name] = &pool{Kind: k, queue: newQueue(k.Places)}
+	w.kinds[k.Name] = &pool{Kind: k, queue: newQueue(k.Places, w.wakeCh)}
 	return &Acceptor{w, k}
 }
 

@@ -271,30 +271,6 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestPlaces checks who gets the places of a replica.
-func TestPlaces(t *testing.T) {
-	bubble(t, func(t *testing.T, g *group) {
-		one := g.join(t, places(4)).run(t)
-		for _, id := range []string{"e-1", "e-2", "e-3", "e-4"} {
-			one.accept(t, id, "east")
-		}
-		one.accept(t, "w-1", "west")
-		if diff := cmp.Diff([]string{"e-1", "e-2", "e-3", "w-1"}, one.performed()); diff != "" {
-			t.Errorf("one region does not get the last quarter of the places (-want +got):\n%s", diff)
-		}
-		one.finish("w-1")
-		pass(t, lease) // e-4 was left to any replica
-		if diff := cmp.Diff([]string{"e-1", "e-2", "e-3", "w-1"}, one.performed()); diff != "" {
-			t.Errorf("also when it alone has work (-want +got):\n%s", diff)
-		}
-		one.finish("e-1")
-		pass(t, lease)
-		if diff := cmp.Diff([]string{"e-1", "e-2", "e-3", "w-1", "e-4"}, one.performed()); diff != "" {
-			t.Errorf("a place is free again (-want +got):\n%s", diff)
-		}
-	})
-}
-
 // TestShare checks that a replica takes the operations for which another one
 // has no place.
 func TestShare(t *testing.T) {
