@@ -125,7 +125,10 @@ func (s *Store) Run(ctx context.Context) error {
 
 func (s *Store) run(ctx context.Context, t *table) {
 	for failures := 0; ; failures++ {
-		err := s.follow(ctx, t)
+		filled, err := s.follow(ctx, t)
+		if filled {
+			failures = 0
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -139,9 +142,9 @@ func (s *Store) run(ctx context.Context, t *table) {
 }
 
 // follow fills the index of a table and follows the changes, until the context ends or
-// a change may be missing. The changes are followed from before the table is read, so
+// a change may be missing. It reports whether the index was filled. The changes are followed from before the table is read, so
 // that the index is as recent as they are when it is filled.
-func (s *Store) follow(ctx context.Context, t *table) error {
+func (s *Store) follow(ctx context.Context, t *table) (filled bool, err error) {
 	t.empty()
 	defer t.setFilled(false)
 	ctx, cancel := context.WithCancel(ctx)
@@ -150,7 +153,7 @@ func (s *Store) follow(ctx context.Context, t *table) error {
 	if s.cfg.Changes != nil {
 		changes, err := s.cfg.Changes.Watch(ctx, t.prefix)
 		if err != nil {
-			return err
+			return false, err
 		}
 		group.Go(func() error { return s.apply(ctx, t, changes) })
 	}
@@ -159,6 +162,7 @@ func (s *Store) follow(ctx context.Context, t *table) error {
 			return err
 		}
 		t.setFilled(true)
+		filled = true
 		select {
 		case <-ctx.Done():
 			return nil
@@ -166,7 +170,8 @@ func (s *Store) follow(ctx context.Context, t *table) error {
 			return errFull
 		}
 	})
-	return group.Wait()
+	err = group.Wait()
+	return filled, err
 }
 
 // errFull is the error of a table with too many records.
@@ -178,7 +183,7 @@ func (s *Store) fill(ctx context.Context, t *table) error {
 	case s.filling <- struct{}{}:
 		defer func() { <-s.filling }()
 	case <-ctx.Done():
-		return nil
+		return ctx.Err()
 	}
 	for e, err := range s.cfg.KV.List(ctx, t.prefix, "") {
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -138,6 +139,24 @@ func TestLostChanges(t *testing.T) {
 			x.agrees(t)
 			if got := x.Status()["instances"].Records; got != 6 {
 				t.Errorf("the index has %d records", got)
+			}
+		}
+	})
+}
+
+// TestLostNowAndThen interrupts the watch once an hour. The index is filled again each time as
+// soon as after the first.
+func TestLostNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := newShared()
+		x := running(t, index.Config{KV: db, Changes: db})
+		for n := range 12 {
+			<-time.After(time.Hour)
+			db.interrupt(nf.E(nf.Unreachable, "watch", "keys", errors.New("no leader")))
+			<-time.After(3 * time.Second)
+			synctest.Wait()
+			if !x.Status()["instances"].Filled {
+				t.Fatalf("the index is not filled 3 s after interruption %d", n+1)
 			}
 		}
 	})
