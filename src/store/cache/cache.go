@@ -189,7 +189,7 @@ func (s *Store) endWrite(now record, err error) {
 		delete(s.writing, now.Key)
 	}
 	switch {
-	case err != nil && nf.KindOf(err) == nf.Unreachable:
+	case err != nil && nf.KindOf(err) == nf.Unreachable && nf.ReasonOf(err) != nf.ReasonNoSpace: // then nothing was written
 		s.uncertain[now.Key] = true
 	case err == nil && !w.overlapped:
 		s.keep(now)

@@ -97,6 +97,35 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
+// TestFullStore has very many writes fail because the store is full. Nothing was written,
+// so the cache keeps records afterwards.
+func TestFullStore(t *testing.T) {
+	var full atomic.Bool
+	var reads atomic.Int64
+	kv := cache.New(storetest.Failing{KV: memory.New(), Fail: func(method, _ string) error {
+		if method == "Get" {
+			reads.Add(1)
+		}
+		if full.Load() {
+			return &nf.Error{Kind: nf.Unreachable, Op: "write", Subject: "a key", Reason: nf.ReasonNoSpace}
+		}
+		return nil
+	}})
+	full.Store(true)
+	for i := range 11_000 {
+		if _, err := kv.Put(t.Context(), fmt.Sprint("audit/", i), []byte("v"), store.Absent); nf.ReasonOf(err) != nf.ReasonNoSpace {
+			t.Fatal(err)
+		}
+	}
+	full.Store(false)
+	if _, err := kv.Put(t.Context(), "a", []byte("v"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := kv.Get(t.Context(), "a"); err != nil || string(e.Value) != "v" || reads.Load() != 0 {
+		t.Errorf("the read returns %q, %v, and is read %d times from the store", e.Value, err, reads.Load())
+	}
+}
+
 // TestReadDuringWrite has reads that began before a write, and return after it, with
 // the former value.
 func TestReadDuringWrite(t *testing.T) {
