@@ -27,6 +27,31 @@ func FirstPage(ctx context.Context, unknown, limit int) int {
 	return unknown
 }
 
+// Parts yields all entries of a store, in several lists of at most n entries. Each list
+// is as of its own time. It is for a loop that writes or takes long: one list would
+// need the history of the whole time.
+func Parts(ctx context.Context, kv KV, n int) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for last, more := "", true; more; {
+			more = false
+			seen := 0
+			for e, err := range kv.List(ctx, "", last) {
+				if err == nil && e.Key == last {
+					continue // the last list ended with it
+				}
+				if !yield(e, err) || err != nil {
+					return
+				}
+				last = e.Key
+				if seen++; seen == n {
+					more = true
+					break
+				}
+			}
+		}
+	}
+}
+
 // After yields the records whose ids are the prefix and a text that is greater than
 // c.After, in the byte order of their ids. It ignores the conditions of c.
 func (t Table[T]) After(ctx context.Context, prefix string, c nf.Cursor) iter.Seq2[T, error] {

@@ -95,6 +95,40 @@ func TestMerged(t *testing.T) {
 }
 
 // TestFirstPage returns the first page for the numbers of entries that a caller expects.
+func TestParts(t *testing.T) {
+	for keys := range 8 {
+		for n := 1; n <= 4; n++ {
+			kv := memory.New()
+			want := []string{}
+			for i := range keys {
+				key := fmt.Sprint("k", i)
+				_, err := kv.Put(t.Context(), key, []byte("v"), store.Absent)
+				must(t, err)
+				want = append(want, key)
+			}
+			got := []string{}
+			for e, err := range store.Parts(t.Context(), kv, n) {
+				must(t, err)
+				got = append(got, e.Key)
+				must(t, kv.Delete(t.Context(), e.Key, e.Revision)) // a list is still right if its start is gone
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%d keys in parts of %d: -want +got:\n%s", keys, n, d)
+			}
+		}
+	}
+	kv := storetest.Failing{KV: memory.New(), Fail: func(string, string) error { return nf.E(nf.Unreachable, "list", "keys", nil) }}
+	errs := 0
+	for _, err := range store.Parts(t.Context(), kv, 1) {
+		if errs++; nf.KindOf(err) != nf.Unreachable || errs > 1 {
+			t.Errorf("error %d is %v", errs, err)
+		}
+	}
+	if errs == 0 {
+		t.Error("an error is not yielded")
+	}
+}
+
 func TestFirstPage(t *testing.T) {
 	t.Parallel()
 	for expected, want := range map[int]int{0: 64, 1: 1, 51: 51, 10_000: 512} {

@@ -213,7 +213,8 @@ func (c *Config) fill(ctx context.Context, want Summary, r io.Reader, identities
 
 // clear deletes the existing records.
 func (c *Config) clear(ctx context.Context) error {
-	for e, err := range c.Raw.List(ctx, "", "") {
+	const part = 500 // records that are listed at once
+	for e, err := range store.Parts(ctx, c.Raw, part) {
 		if err != nil {
 			return err
 		}

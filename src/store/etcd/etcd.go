@@ -102,12 +102,12 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 }
 
 // The sizes of the pages that List requests, unless the caller expects fewer entries
-// (store.Expecting). They adapt to the sizes of the
-// entries: a page of small entries is one request, and a page of large ones
-// does not fill the memory.
+// (store.Expecting). They adapt to the sizes of the entries. The largest bounds the
+// memory for the first page of large entries that follows small ones: that of chunks
+// of blobs has 32 MiB.
 const (
 	firstPage = 64      // entries
-	maxPage   = 512     // entries
+	maxPage   = 128     // entries
 	fullPage  = 4 << 20 // bytes
 )
 

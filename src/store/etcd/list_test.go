@@ -49,6 +49,53 @@ func TestListIsSnapshot(t *testing.T) {
 	}
 }
 
+// TestPartsNeedNoHistory rewrites all entries while the history is removed again and
+// again. A single list would need the history of the whole loop.
+func TestPartsNeedNoHistory(t *testing.T) {
+	const keys, part = 1000, 100
+	s := open(t, Config{Endpoints: startAlone(t, func(*embed.Config) {})})
+	fillKeys(t, s, keys)
+	rewritten := 0
+	for e, err := range store.Parts(t.Context(), s, part) {
+		must(t, err)
+		rev, err := s.Put(t.Context(), e.Key, []byte("new"), e.Revision)
+		must(t, err)
+		if rewritten++; rewritten%part == 0 {
+			_, err := s.client.Compact(t.Context(), int64(rev))
+			must(t, err)
+		}
+	}
+	if rewritten != keys {
+		t.Errorf("%d of %d entries were rewritten", rewritten, keys)
+	}
+}
+
+// TestFirstLargePage lists large entries after many small ones.
+func TestFirstLargePage(t *testing.T) {
+	const most = 8 << 20
+	s := open(t, Config{Dir: t.TempDir()})
+	fillKeys(t, s, 600)
+	large := make([]byte, 64<<10)
+	for i := range 2 * maxPage {
+		_, err := s.Put(t.Context(), fmt.Sprintf("large/%03d", i), large, store.Absent)
+		must(t, err)
+	}
+	p := page{from: "\x00", end: "\x00", limit: firstPage}
+	for more := true; more; {
+		var entries []store.Entry
+		var err error
+		entries, more, err = s.page(t.Context(), &p)
+		must(t, err)
+		size := 0
+		for _, e := range entries {
+			size += len(e.Value)
+		}
+		if size > most {
+			t.Errorf("a page has %d entries of together %d bytes, want at most %d bytes", len(entries), size, most)
+		}
+	}
+}
+
 // TestUseAfterClose uses a store that is closed.
 func TestUseAfterClose(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
