@@ -68,6 +68,15 @@ func (s *Store) readRange(ctx context.Context, r *etcdserverpb.RangeRequest) (*e
 	})
 }
 
+// present returns the revision of an embedded server, or 0.
+func (s *Store) present() int64 {
+	if s.server == nil || !s.server.enter() {
+		return 0
+	}
+	defer s.server.calls.Done()
+	return s.server.etcd.Server.KV().Rev()
+}
+
 func (s *Store) check(ctx context.Context, op, key string) error {
 	if err := store.CheckKey(key); err != nil {
 		return err

@@ -17,17 +17,18 @@ type readers struct {
 
 // reader is a list in progress.
 type reader struct {
-	revision int64 // 0 until the first page has arrived
+	revision int64 // at least this one, until the first page has arrived
 	since    time.Time
 }
 
-func (r *readers) add() *reader {
+// add adds a list that will read the given revision or a later one.
+func (r *readers) add(revision int64) *reader {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open == nil {
 		r.open = map[*reader]struct{}{}
 	}
-	one := &reader{since: time.Now()}
+	one := &reader{revision: revision, since: time.Now()}
 	r.open[one] = struct{}{}
 	return one
 }

@@ -201,6 +201,13 @@ func TestHistory(t *testing.T) {
 		t.Errorf("a list that takes long ends after %d entries with %v", read, err)
 	}
 
+	now := w.present()
+	waiting := w.maintenance.lists.add(now)
+	if another(keepHistory); there(revisions[firstPage+1]) || !there(store.Revision(now)) {
+		t.Error("a list that waits for its first page keeps other history than it may read")
+	}
+	w.maintenance.lists.remove(waiting)
+
 	read = 0
 	for _, err = range w.List(t.Context(), "key/", "") {
 		if read++; err != nil {
