@@ -27,11 +27,7 @@ type objectAction func(context.Context, *ownedObject) (nf.Change, error)
 
 // act calls do for each ref whose kind is served.
 func (c *Cluster) act(ctx context.Context, owner nf.Subject, refs []nf.Ref, op string, do objectAction) ([]nf.Change, error) {
-	targets, err := c.client.apis.resolveAll(ctx, refs)
-	if err != nil {
-		return nil, err
-	}
-	had, err := newFinder(c.client, targets).owned(ctx, owner)
+	targets, had, err := c.client.present(ctx, owner, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +42,27 @@ func (c *Cluster) act(ctx context.Context, owner nf.Subject, refs []nf.Ref, op s
 		return c.client.region.failObject(ctx, op, refs[i], err)
 	})
 	return reached(changes), err
+}
+
+// present finds the kinds of refs, and the metadata of those objects that exist and
+// are the owner's, by Ref.Key. If a list shows that the region no longer serves a
+// version, present finds all of them again: the objects exist in another version, and
+// the region may list its versions anew only shortly after.
+func (c *client) present(ctx context.Context, owner nf.Subject, refs []nf.Ref) (targets []target, had map[string]*metav1.ObjectMeta, err error) {
+	for n := 1; ; n++ {
+		known := c.apis.generation()
+		if targets, err = c.apis.resolveAll(ctx, refs); err != nil {
+			return nil, nil, err
+		}
+		if had, err = newFinder(c, targets).owned(ctx, owner); err != nil || n == attempts || c.apis.generation() == known {
+			return targets, had, err
+		}
+		if n > 1 {
+			if err = c.pause(ctx, backoff(n-1)/2); err != nil {
+				return nil, nil, c.apis.unreadable(ctx, err)
+			}
+		}
+	}
 }
 
 // ownedObject is an object that is deleted or changes its owner.

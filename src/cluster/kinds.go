@@ -115,8 +115,9 @@ type apis struct {
 	sets      *kindSets
 	rules     *readiness.Rules
 
-	mu    sync.Mutex
-	known *kinds // nil: not read yet
+	mu        sync.Mutex
+	known     *kinds // nil: not read yet
+	forgotten uint64 // how often forget was called
 }
 
 // kinds returns the kinds that the API server serves. They are cached, and read
@@ -168,7 +169,15 @@ func (a *apis) discover(ctx context.Context) (*kinds, error) {
 func (a *apis) forget() {
 	a.mu.Lock()
 	a.known = nil
+	a.forgotten++
 	a.mu.Unlock()
+}
+
+// generation returns a number that changes whenever the kinds are forgotten.
+func (a *apis) generation() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.forgotten
 }
 
 // unreadable translates the error of a discovery.

@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// upgraded is a region with a Gizmo, whose older version the region stops serving.
+type upgraded struct {
+	late int // discoveries that still list the older version after that
+
+	mu       sync.Mutex
+	stopped  bool
+	requests []string // requests for Gizmos
+}
+
+// gizmo is the Gizmo in a version.
+func gizmo(version string) nf.Ref {
+	return nf.Ref{Group: "example.org", Version: version, Kind: "Gizmo", Namespace: "ns", Name: "g"}
+}
+
+// openUpgraded returns the region. Its kinds have been read, and it serves version
+// v1beta1 no more.
+func openUpgraded(t *testing.T, u *upgraded) *Cluster {
+	t.Helper()
+	_, c, _ := alone(t, u.respond)
+	if _, err := c.client.apis.kinds(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	u.stop()
+	return c
+}
+
+func (u *upgraded) stop() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stopped = true
+}
+
+// asked returns the requests for Gizmos that have a prefix.
+func (u *upgraded) asked(prefix string) (out []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, request := range u.requests {
+		if strings.HasPrefix(request, prefix) {
+			out = append(out, request)
+		}
+	}
+	return out
+}
+
+const notFound = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+
+func (u *upgraded) respond(req *http.Request) (*http.Response, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	path, isGizmo := strings.CutPrefix(req.URL.Path, "/apis/example.org/")
+	version, rest, isObject := strings.Cut(path, "/")
+	switch {
+	case req.URL.Path == "/apis":
+		versions := `{"groupVersion":"example.org/v1","version":"v1"}`
+		if !u.stopped || u.late > 0 {
+			versions += `,{"groupVersion":"example.org/v1beta1","version":"v1beta1"}`
+		}
+		if u.stopped {
+			u.late--
+		}
+		return answer(200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"example.org","versions":[`+versions+`]}]}`)
+	case isGizmo && !isObject:
+		return answer(200, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"example.org/`+version+`","resources":[
+			{"name":"gizmos","namespaced":true,"kind":"Gizmo","verbs":["get","list","watch","patch","delete"]}]}`)
+	case !isGizmo:
+		return served(req)
+	}
+	verb := req.Method
+	if req.URL.Query().Get("watch") != "" {
+		verb = "WATCH"
+	}
+	u.requests = append(u.requests, verb+" "+path)
+	object := `"apiVersion":"example.org/` + version + `","kind":"Gizmo","metadata":{"namespace":"ns","name":"g","uid":"u","resourceVersion":"1","generation":1,"labels":{"k8splugin.io/rb-instance-id":"vnf-1"}}`
+	switch {
+	case version != "v1" && u.stopped:
+		return answer(404, notFound)
+	case verb == "WATCH":
+		return served(req)
+	case strings.HasSuffix(rest, "/g"):
+		return answer(200, `{`+object+`}`)
+	}
+	return answer(200, `{"kind":"GizmoList","apiVersion":"example.org/`+version+`","metadata":{"resourceVersion":"1"},"items":[{`+object+`}]}`)
+}
+
+// TestActionsAfterVersion has objects whose recorded version was served when the
+// kinds were read.
+func TestActionsAfterVersion(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		late   int
+		act    func(t *testing.T, c *Cluster) ([]nf.Change, error)
+		verb   string
+		want   nf.Action
+	}{
+		"delete": {"the object exists in another version", 0, func(t *testing.T, c *Cluster) ([]nf.Change, error) {
+			return c.Delete(t.Context(), instance("vnf-1"), []nf.Ref{gizmo("v1beta1")})
+		}, "DELETE", nf.Deleted},
+		"delete early": {"the list of versions follows later", 2, func(t *testing.T, c *Cluster) ([]nf.Change, error) {
+			return c.Delete(t.Context(), instance("vnf-1"), []nf.Ref{gizmo("v1beta1")})
+		}, "DELETE", nf.Deleted},
+		"orphan": {"the object exists in another version", 0, func(t *testing.T, c *Cluster) ([]nf.Change, error) {
+			return c.Orphan(t.Context(), instance("vnf-1"), []nf.Ref{gizmo("v1beta1")})
+		}, "PATCH", nf.Orphaned},
+		"adopt": {"the object exists in another version", 0, func(t *testing.T, c *Cluster) ([]nf.Change, error) {
+			return c.Adopt(t.Context(), instance("vnf-2"), nf.AdoptionSelector{Labels: map[string]string{nf.OwnerLabel: "vnf-1"}}, []nf.Ref{gizmo("v1beta1")})
+		}, "PATCH", nf.Adopted},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u := &upgraded{late: tc.late}
+				changes, err := tc.act(t, openUpgraded(t, u))
+				if err != nil || len(changes) != 1 || changes[0].Action != tc.want {
+					t.Errorf("%s: %+v, %v", tc.reason, changes, err)
+				}
+				diff(t, tc.reason, []string{tc.verb + " v1/namespaces/ns/gizmos/g"}, u.asked(tc.verb))
+			})
+		})
+	}
+}
