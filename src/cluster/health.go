@@ -107,7 +107,6 @@ func (s *streamSet) readOnce(ctx context.Context, unread reasons) error {
 		p := streams[i].scope
 		_, err := streams[i].list(ctx)
 		if err == nil && streams[i].unserved {
-			s.client.apis.forget()
 			err = unserved(p.ref(&metav1.ObjectMeta{}))
 		}
 		return s.client.region.fail(ctx, "list", p.kind.Kind+" objects", err)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync"
 
@@ -42,9 +43,9 @@ func NewSharedWatch(open func(ctx context.Context, region string) (*Cluster, err
 //
 // An error ends the sequence: nf.Unsupported if the region does not serve the
 // kind, nf.NotFound if the region is not registered, nf.Unreachable if it does
-// not respond at first or was replaced, nf.Failed if it denies access, or if it
-// responds but the server of the kind's API is down. If a region becomes
-// unreachable later, Subscribe waits for it.
+// not respond at first, was replaced, or no longer serves the version that is
+// watched, nf.Failed if it denies access, or if it responds but the server of the
+// kind's API is down. If a region becomes unreachable later, Subscribe waits for it.
 func (w *SharedWatch) Subscribe(ctx context.Context, region string, kind nf.Ref) iter.Seq2[ObjectEvent, error] {
 	return func(yield func(ObjectEvent, error) bool) {
 		s, leave := w.join(ctx, region, kind)
@@ -134,6 +135,7 @@ func (w *SharedWatch) broadcast(ctx context.Context, b *broadcast, region string
 	}
 	set := newStreamSet(c.client, nf.Subject{})
 	set.addTarget(targets[0].kind.in(""), query{labels: nf.OwnerLabel}, initialListDone)
+	set.streams[0].lasting = true // the objects may exist in another version
 	var failure error
 	err = set.run(ctx, func() bool {
 		var changed map[string]bool
@@ -141,6 +143,9 @@ func (w *SharedWatch) broadcast(ctx context.Context, b *broadcast, region string
 		b.publish(set.view.states(changed))
 		return failure == nil
 	})
+	if nf.KindOf(failure) == nf.NotFound {
+		return nf.E(nf.Unreachable, "follow", subject, fmt.Errorf("the cloud region no longer serves them in version %s", targets[0].kind.Version))
+	}
 	if failure != nil {
 		return failure
 	}

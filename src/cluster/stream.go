@@ -36,6 +36,7 @@ type stream struct {
 	listing bool            // a watch has not sent the whole present state
 
 	unserved bool // the kind was not served at the last list
+	lasting  bool // it ends when the kind is no longer served; others then have no objects
 	lean     bool // the sink keeps almost nothing of an object; a failed list ends the stream
 }
 
@@ -59,7 +60,7 @@ func (s *stream) run(ctx context.Context) {
 	defer s.release()
 	for failures := 1; ctx.Err() == nil; failures++ {
 		version, err := s.begin(ctx)
-		blind := err != nil && s.lean
+		blind := err != nil && (s.lean || s.unserved)
 		if err == nil {
 			var events int
 			if events, err = s.watch(ctx, version); events > 0 {
@@ -127,7 +128,7 @@ func (s *stream) list(ctx context.Context) (string, error) {
 	}
 	h := objectList{usage: s.client.transport.usage}
 	version, err := s.client.pages(ctx, s.scope, s.query, h.add, h.release)
-	if s.unserved = apierrors.IsNotFound(err); s.unserved {
+	if s.noteServed(err); s.unserved && !s.lasting {
 		h.release() // a kind that is not served has no objects
 		err = nil
 	}
@@ -141,6 +142,15 @@ func (s *stream) list(ctx context.Context) (string, error) {
 	}
 	s.complete(now)
 	return version, nil
+}
+
+// noteServed notes whether the kind was served at a list. If it is served no more, the
+// kinds of the region are read again at their next use: another version may be served.
+func (s *stream) noteServed(err error) {
+	was := s.unserved
+	if s.unserved = apierrors.IsNotFound(err); s.unserved && !was {
+		s.client.apis.forget()
+	}
 }
 
 // hold passes an object to the view. Its weight has been reserved.
@@ -228,7 +238,7 @@ func (s *stream) listLean(ctx context.Context) (string, error) {
 		}
 		return list, err
 	}, func() { forget(true) })
-	if err != nil {
+	if s.noteServed(err); err != nil {
 		forget(false)
 		return "", err
 	}

@@ -130,3 +130,62 @@ func TestActionsAfterVersion(t *testing.T) {
 		})
 	}
 }
+
+// TestCensusAfterVersion counts objects again after their version is no longer served.
+func TestCensusAfterVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &upgraded{}
+		c := openUpgraded(t, u)
+		of := func() (seen []Mark, err error) {
+			for m, err := range c.Census(t.Context(), gizmo("v1beta1")) {
+				if err != nil || m.Synced {
+					return seen, err
+				}
+				m.Stamp = 0
+				seen = append(seen, m)
+			}
+			return seen, nil
+		}
+		if seen, err := of(); err == nil {
+			t.Errorf("a version that is no longer served has the objects %+v", seen)
+		}
+		seen, err := of()
+		if err != nil {
+			t.Error(err)
+		}
+		diff(t, "the next census lists another version", []Mark{{Owner: "vnf-1", Key: gizmo("").Key(), Status: nf.Current}}, seen)
+		diff(t, "the kinds are read again after the first list", []string{"GET v1beta1/gizmos", "GET v1/gizmos"}, u.asked("GET"))
+	})
+}
+
+// TestFollowAfterVersion follows objects whose version the region stops serving.
+func TestFollowAfterVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &upgraded{}
+		_, c, _ := alone(t, u.respond)
+		w := watchOver(c)
+		of := func() (seen []seenEvent, err error) {
+			for e, err := range w.Subscribe(t.Context(), "east", gizmo("v1beta1")) {
+				if err != nil {
+					return seen, err
+				}
+				seen = append(seen, glanceAt(e))
+				if e.Deleted || e.Synced && len(u.asked("GET v1/")) > 0 {
+					return seen, nil
+				}
+				if e.Synced {
+					u.stop()
+				}
+			}
+			return seen, nil
+		}
+		want := []seenEvent{{Owner: "vnf-1", Name: "g"}, {Synced: true}}
+		seen, err := of()
+		wantKind(t, err, nf.Unreachable)
+		diff(t, "the objects are not reported as deleted", want, seen)
+		if seen, err = of(); err != nil {
+			t.Error(err)
+		}
+		diff(t, "the next subscriber gets them in another version", want, seen)
+	})
+}
