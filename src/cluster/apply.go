@@ -144,6 +144,25 @@ func (a *application) dryRun() (func() *rest.Request, error) {
 	return func() *rest.Request { return build().Param("force", "true").Param("dryRun", "All") }, nil
 }
 
+// rehearse reads the object as the apply would leave it, by a dry run. It reports
+// whether the object exists now, and returns nf.Unsupported if the region no longer
+// serves its kind in this version.
+func (a *application) rehearse(ctx context.Context, would *unstructured.Unstructured) (exists bool, err error) {
+	build, err := a.dryRun()
+	if err != nil {
+		return false, err
+	}
+	got, err := a.client.send(ctx, build, into(would))
+	switch {
+	case isNamespaceMissing(err):
+		return false, nil
+	case apierrors.IsNotFound(err): // an object that does not exist would be created
+		a.client.apis.forget()
+		return false, unserved(a.target.ref)
+	}
+	return got.code != http.StatusCreated, err
+}
+
 // run applies the object. It compares the result with had, the owner's object
 // before the apply, to find the action; had is nil if there was none.
 func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Change, error) {
@@ -229,10 +248,17 @@ func passing(err error) bool {
 	case metav1.StatusReasonAlreadyExists:
 		return true
 	case metav1.StatusReasonNotFound:
-		return s.Details == nil || s.Details.Kind != "namespaces"
+		return !isNamespaceMissing(err)
 	default:
 		return false
 	}
+}
+
+// isNamespaceMissing reports whether an apply failed because the namespace of the
+// object does not exist.
+func isNamespaceMissing(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsNotFound(err) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
 }
 
 func isFieldConflict(err error) bool {

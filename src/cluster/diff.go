@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,7 +19,9 @@ import (
 // nf.Created, nf.Configured with the fields that differ, or nf.Unchanged for
 // each object, in the given order. An object whose kind or namespace does not
 // exist yet counts as created. If the API server rejects an object, Diff
-// returns the error that Apply would return. Values of Secrets are nf.Masked.
+// returns the error that Apply would return. If the region has served the kind of
+// an object until now, but no longer does, Diff returns nf.Unsupported. Values of
+// Secrets are nf.Masked.
 //
 // An object that is not the owner's but matches the selector is nf.Adopted, with the
 // fields that differ, and a message that names its origin.
@@ -64,18 +65,12 @@ func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, selector nf.Adopti
 // compare returns the change that applying the object would make.
 func (a *application) compare(ctx context.Context, selector nf.AdoptionSelector) (nf.Change, error) {
 	change := nf.Change{Ref: a.target.ref, Action: nf.Created}
-	build, err := a.dryRun()
-	if err != nil {
-		return change, err
-	}
 	var would, live unstructured.Unstructured
-	got, err := a.client.send(ctx, build, into(&would))
+	exists, err := a.rehearse(ctx, &would)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && got.code == http.StatusCreated:
-		return change, nil // the object or its namespace does not exist
 	case apierrors.IsInvalid(err):
 		return change, a.refusedChange(ctx, err)
-	case err != nil:
+	case err != nil || !exists:
 		return change, err
 	}
 	err = a.client.get(ctx, a.target, &live)

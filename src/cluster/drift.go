@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 
@@ -121,17 +120,10 @@ func (c *client) drifts(ctx context.Context, owner nf.Subject, objects []*unstru
 
 // drift compares the object.
 func (a *application) drift(ctx context.Context, ignore []nf.DriftIgnore) (objectDrift, error) {
-	build, err := a.dryRun()
-	if err != nil {
-		return objectDrift{}, err
-	}
 	var would, live unstructured.Unstructured
-	got, err := a.client.send(ctx, build, into(&would))
-	if apierrors.IsNotFound(err) || err == nil && got.code == http.StatusCreated {
-		return objectDrift{missing: true}, nil // the object or its namespace does not exist
-	}
-	if err != nil {
-		return objectDrift{}, err
+	exists, err := a.rehearse(ctx, &would)
+	if err != nil || !exists {
+		return objectDrift{missing: err == nil}, err
 	}
 	if err = a.client.get(ctx, a.target, &live); apierrors.IsNotFound(err) {
 		return objectDrift{missing: true}, nil

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -188,4 +190,49 @@ func TestFollowAfterVersion(t *testing.T) {
 		}
 		diff(t, "the next subscriber gets them in another version", want, seen)
 	})
+}
+
+// TestComparisonAfterVersion compares an object whose version is no longer served, and
+// one whose namespace does not exist.
+func TestComparisonAfterVersion(t *testing.T) {
+	missing := strings.Replace(notFound, `"code"`, `"details":{"kind":"namespaces","name":"ns"},"code"`, 1)
+	cases := map[string]struct {
+		reason string
+		body   string // of the response to a dry run
+		says   string // why the object cannot be compared; empty: it is missing
+	}{
+		"version":   {"the object exists in another version", notFound, "does not serve example.org/v1beta1"},
+		"namespace": {"the object was deleted with its namespace", missing, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u := &upgraded{}
+				_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
+					if req.Method == http.MethodPatch {
+						return answer(404, tc.body)
+					}
+					return u.respond(req)
+				})
+				of := func() []*unstructured.Unstructured {
+					return objects(t, "vnf-1", "ns", `{apiVersion: example.org/v1beta1, kind: Gizmo, metadata: {name: g}}`)
+				}
+				found, err := c.Drift(t.Context(), instance("vnf-1"), of(), nil)
+				if err != nil || found[0].Missing != (tc.says == "") || !strings.Contains(found[0].Message, tc.says) {
+					t.Errorf("%s: the drift is %+v, %v", tc.reason, found, err)
+				}
+				changes, err := c.Diff(t.Context(), instance("vnf-1"), nf.AdoptionSelector{}, of())
+				if tc.says != "" {
+					wantKind(t, err, nf.Unsupported)
+				} else if err != nil || changes[0].Action != nf.Created {
+					t.Errorf("%s: the change is %+v, %v", tc.reason, changes, err)
+				}
+				u.stop()
+				_, err = c.Drift(t.Context(), instance("vnf-1"), of(), nil)
+				if served := err == nil; served == (tc.says != "") {
+					t.Errorf("%s: the next comparison, with the kinds of then, returns %v", tc.reason, err)
+				}
+			})
+		})
+	}
 }
