@@ -23,9 +23,10 @@ import (
 // only if unowned objects match, because those are also applied.
 func (c *Cluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	p := preflight{client: c.client, service: c.service, owner: owner, objects: objects}
+	known := c.client.answers.indexKnown() // checkOwners reads an unknown index
 	live, err := p.checkOwners(ctx, bounds, selector)
 	if err == nil && selector.Unowned {
-		err = c.fit(ctx, objects, live)
+		err = c.fit(ctx, objects, live, known)
 	}
 	if err != nil {
 		return nil, err

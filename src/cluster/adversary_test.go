@@ -53,7 +53,7 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			_, err := c.PreflightAdopt(ctx, instance(owner), inside(ns), selector, two())
 			return err
 		},
-		"fit": func(ctx context.Context, c *Cluster) error { return c.fit(ctx, one(), nil) },
+		"fit": func(ctx context.Context, c *Cluster) error { return c.fit(ctx, one(), nil, false) },
 		"DryRun": func(ctx context.Context, c *Cluster) error {
 			_, err := c.DryRun(ctx, instance(owner), []*unstructured.Unstructured{{Object: map[string]any{
 				"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "made", "labels": map[string]any{nf.OwnerLabel: owner}},

@@ -26,11 +26,12 @@ import (
 // for each field that the API server would reject.
 func (c *Cluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) (existing int, err error) {
 	p := preflight{client: c.client, service: c.service, owner: owner, objects: objects}
+	known := c.client.answers.indexKnown() // checkOwners reads an unknown index
 	live, err := p.checkOwners(ctx, bounds, nf.AdoptionSelector{})
 	if err != nil {
 		return 0, err
 	}
-	return len(live), c.fit(ctx, objects, live)
+	return len(live), c.fit(ctx, objects, live, known)
 }
 
 // preflight checks whether objects can be applied for an owner.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -358,5 +359,33 @@ func TestIndexIsReadBeside(t *testing.T) {
 			heal()
 		}
 		c.client.answers.expireIndex()
+	}
+}
+
+// TestIndexIsReadOnce has objects that the API server would reject. The index of its
+// schemas may be stale only if it was read before the preflight.
+func TestIndexIsReadOnce(t *testing.T) {
+	c, r, ns := recorded(t)
+	us := objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dta: {key: value}}`)
+	calls := map[string]func() error{
+		"Preflight": func() error {
+			_, err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us)
+			return err
+		},
+		"PreflightAdopt": func() error {
+			_, err := c.PreflightAdopt(t.Context(), instance("vnf-1"), inside(ns), nf.AdoptionSelector{Unowned: true}, us)
+			return err
+		},
+	}
+	for name, call := range calls {
+		c.client.answers.expireIndex()
+		for _, reason := range []string{"the index was unknown", "the index was known"} {
+			r.Reset()
+			wantKind(t, call(), nf.Invalid)
+			read := slices.DeleteFunc(r.Requests(), func(req clustertest.Request) bool { return req.Path != "/openapi/v3" })
+			if len(read) != 1 {
+				t.Errorf("%s: %s, and it was read %d times", name, reason, len(read))
+			}
+		}
 	}
 }

@@ -20,8 +20,9 @@ import (
 // fit checks objects that are to be applied against the region's schemas. live
 // has those that exist, by Ref.Key. It returns nf.Invalid, with a violation for
 // each field that the API server would reject. Objects that cannot be checked
-// are logged, and left to the API server.
-func (c *Cluster) fit(ctx context.Context, objects []*unstructured.Unstructured, live map[string]*metav1.ObjectMeta) error {
+// are logged, and left to the API server. If the index of the schemas was known
+// before the preflight, a violation is checked again with the present index.
+func (c *Cluster) fit(ctx context.Context, objects []*unstructured.Unstructured, live map[string]*metav1.ObjectMeta, known bool) error {
 	ks, err := c.client.apis.kinds(ctx, nil)
 	if err != nil {
 		return err
@@ -35,7 +36,6 @@ func (c *Cluster) fit(ctx context.Context, objects []*unstructured.Unstructured,
 		_, exists := live[nf.RefOf(u).Key()]
 		checked = append(checked, schema.Object{Unstructured: u, Resource: k.resource, Exists: exists})
 	}
-	known := c.client.answers.indexKnown()
 	result, err := c.transport.cfg.schemas.Region(schemaSource{c.client, c.service}).Check(ctx, checked)
 	if known && err == nil && len(result.Violations)+len(result.Unchecked) > 0 {
 		// The schemas may have changed since their index was read.
