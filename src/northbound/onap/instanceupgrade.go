@@ -39,7 +39,8 @@ func (us upgrades) upgrade(w http.ResponseWriter, r *http.Request) error {
 		return fail("Upgrade Instance", err)
 	}
 	// The release name cannot change: the names of the objects contain it.
-	req.Release, req.Overrides = v.request.Release, req.unmask(v.request.Overrides)
+	req.Release = v.request.Release
+	req.Labels, req.Overrides = req.Labels.unmask(v.request.Labels), req.Overrides.unmask(v.request.Overrides)
 	if v, err = us.upgraded(r, v, req); err != nil {
 		return err
 	}

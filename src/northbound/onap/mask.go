@@ -13,12 +13,16 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// shown returns an instance's request with its secrets masked.
+// shown returns an instance's request with its secrets masked. A client may send the
+// overrides as labels, too, so the same names are secret in both.
 func (v vnf) shown() instanceRequest {
 	q := v.request
-	q.Overrides = nf.Inputs{Overrides: q.Overrides}.Mask(v.Sensitive).Overrides
+	q.Labels, q.Overrides = q.Labels.mask(v.Sensitive), q.Overrides.mask(v.Sensitive)
 	return q
 }
+
+// mask returns a copy with the values of the names masked.
+func (t texts) mask(names []string) texts { return nf.Inputs{Overrides: t}.Mask(names).Overrides }
 
 // maskValues returns the values of a configuration with the secrets masked.
 // Without secrets, it returns them unchanged.
@@ -49,10 +53,10 @@ func readValues(values json.RawMessage) (out any, err error) {
 	return out, err
 }
 
-// unmask replaces masks in the overrides by the present values, so that a
-// client may send back the masked values it received.
-func (q instanceRequest) unmask(present texts) texts {
-	out := maps.Clone(q.Overrides)
+// unmask returns a copy in which masks are replaced by the present values, so that
+// a client may send back the masked values it received.
+func (t texts) unmask(present texts) texts {
+	out := maps.Clone(t)
 	for path, value := range out {
 		if kept, there := present[path]; there && value == nf.Masked {
 			out[path] = kept
@@ -61,12 +65,19 @@ func (q instanceRequest) unmask(present texts) texts {
 	return out
 }
 
-// checkMasks rejects overrides that are masks, because a new instance has no
-// present values.
+// checkMasks rejects overrides and labels that are masks, because a new instance has
+// no present values.
 func (q instanceRequest) checkMasks() error {
-	for path, value := range q.Overrides {
+	if err := q.Overrides.checkMasks("override-values"); err != nil {
+		return err
+	}
+	return q.Labels.checkMasks("labels")
+}
+
+func (t texts) checkMasks(field string) error {
+	for path, value := range t {
 		if value == nf.Masked {
-			return refuseMask("override-values: " + strconv.Quote(path))
+			return refuseMask(field + ": " + strconv.Quote(path))
 		}
 	}
 	return nil

@@ -12,10 +12,12 @@ import (
 // planted is in every secret of these tests.
 const planted = "hunter2"
 
-// secretive is a request with a secret, and one for which a mask was sent back.
+// secretive is a request with a secret, which is in its labels, too, as in those of SO's
+// adapter. In masked, the mask was sent back for both; maskedLabel has one in a label.
 var (
-	secretive = strings.Replace(fwRequest, `"a.b": "x"`, `"db.password": "hunter2-a"`, 1)
-	masked    = strings.Replace(fwRequest, `"a.b": "x"`, `"db.password": "********"`, 1)
+	secretive   = strings.NewReplacer(`"a.b": "x"`, `"db.password": "hunter2-a"`, `"stack-name"`, `"db.password": "hunter2-a", "stack-name"`).Replace(fwRequest)
+	masked      = strings.ReplaceAll(secretive, "hunter2-a", nf.Masked)
+	maskedLabel = strings.Replace(secretive, "hunter2-a", nf.Masked, 1)
 )
 
 // TestSecretsAreMasked plants secrets in an instance and its configuration, and
@@ -50,7 +52,7 @@ func TestSecretsAreMasked(t *testing.T) {
 		{"a deletion", "POST " + configs + "/c/delete", "", 200, ""},
 		{"all versions", "GET " + configs + "/c/version", "", 200, `"config-version":4`},
 		{"the version that is deleted", "GET " + configs + "/c/version/4", "", 200, `"password":"********"`},
-		{"an upgrade", "POST " + one + "/upgrade", strings.Replace(secretive, "-a", "-d", 1), 201, `"db.password":"********"`},
+		{"an upgrade", "POST " + one + "/upgrade", strings.ReplaceAll(secretive, "-a", "-d"), 201, `"db.password":"********"`},
 		{"what it has become", "GET " + one, "", 200, `"db.password":"********"`},
 		{"what has moved", "POST " + one + "/upgrade", strings.Replace(secretive, "east", "west", 1), 201, `"db.password":"********"`},
 	} {
@@ -77,7 +79,9 @@ func TestMaskSentBack(t *testing.T) {
 	}{
 		"Create":       {"a new instance has nothing yet", "POST /v1/instance", masked, 422, `override-values: "db.password" is the mask of a hidden value`, nil, nil},
 		"Upgrade":      {"an instance keeps its value", "POST /v1/instance/id1/upgrade", strings.Replace(masked, `"1"}`, `"2"}`, 1), 201, `"image.tag":"2"`, overrides, "hunter2-a"},
-		"UpgradeNew":   {"where it has none, there is nothing to keep", "POST /v1/instance/id1/upgrade", strings.Replace(masked, "db.password", "db.other", 1), 422, `override-values: "db.other" is the mask of a hidden value`, nil, nil},
+		"UpgradeNew":   {"where it has none, there is nothing to keep", "POST /v1/instance/id1/upgrade", strings.ReplaceAll(masked, "db.password", "db.other"), 422, `override-values: "db.other" is the mask of a hidden value`, nil, nil},
+		"CreateLabel":  {"a label of a new instance has nothing yet", "POST /v1/instance", maskedLabel, 422, `labels: "db.password" is the mask of a hidden value`, nil, nil},
+		"UpgradeLabel": {"a label keeps only its own value", "POST /v1/instance/id1/upgrade", strings.Replace(maskedLabel, "db.password", "a.b", 1), 422, `labels: "a.b" is the mask of a hidden value`, nil, nil},
 		"Move":         {"it takes its value along", "POST /v1/instance/id1/upgrade", strings.Replace(masked, "east", "west", 1), 201, `"cloud-region":"west"`, nil, nil},
 		"Workload":     {"a workload has nothing yet", "POST /acme/east/infra_workload", strings.Replace(stackRequest, `"b", "attribute_value": "user"`, `"db.password", "attribute_value": "********"`, 1), 422, `override-values: "db.password" is the mask of a hidden value`, nil, nil},
 		"Config":       {"a new configuration has nothing yet", "POST " + configs, `{"config-name": "d", "template-name": "ssh", "values": {"a": ["********"]}}`, 422, "values.a[0] is the mask of a hidden value", nil, nil},
@@ -98,6 +102,9 @@ func TestMaskSentBack(t *testing.T) {
 			for id, in := range w.instances {
 				if in.Inputs.Overrides["db.password"] != "hunter2-a" {
 					t.Errorf("%s: of %s, the value has become %q", tc.reason, id, in.Inputs.Overrides["db.password"])
+				}
+				if request := in.Annotations["onap/request"]; !strings.Contains(request, `"labels":{"db.password":"hunter2-a"`) {
+					t.Errorf("%s: of %s, the request has become %s", tc.reason, id, request)
 				}
 			}
 			if tc.keeps == nil {
