@@ -308,7 +308,7 @@ func (g *guard) could(ctx context.Context, p nf.Permission, s nf.Scope) (bool, e
 func (g *guard) own(ctx context.Context, key *nf.RequestKey) error {
 	id, err := g.asker(ctx)
 	if err == nil && key.Key != "" {
-		key.Client = id.String()
+		key.Client = id.Client()
 	}
 	return err
 }

@@ -105,6 +105,9 @@ func (ops *Operations) begin(ctx context.Context, opts *nf.Options, denied error
 		if err != nil {
 			return nf.Operation{}, ops.guard.shown(ctx, err)
 		}
+		if err := ops.reachable(ctx, opts.Key, op); err != nil {
+			return nf.Operation{}, err
+		}
 		nf.TrailOf(ctx).Begin(op.ID)
 		return ops.guard.mentions().operation(ctx, op) // a repeated request returns an earlier one
 	}
@@ -124,6 +127,20 @@ func (ops *Operations) begin(ctx context.Context, opts *nf.Options, denied error
 	}
 	nf.TrailOf(ctx).Begin(op.ID)
 	return ops.guard.mentions().operation(ctx, op)
+}
+
+// reachable returns nf.Conflict if an operation is where the identity has no permission for
+// instances. Only an earlier operation with the same key can be there.
+func (ops *Operations) reachable(ctx context.Context, key nf.RequestKey, op nf.Operation) error {
+	if key.Key == "" {
+		return nil
+	}
+	for _, p := range []nf.Permission{nf.ReadInstance, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance} {
+		if can, err := ops.guard.could(ctx, p, operationScope(op)); can || err != nil {
+			return err
+		}
+	}
+	return nf.OtherRequest("repeat", "the request")
 }
 
 // Operation implements OperationRecords. It requires instance:read in the scope

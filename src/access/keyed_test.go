@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"context"
+	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -32,4 +33,16 @@ func (h *house) keyed(ctx context.Context, c accesstest.Case, key string) error 
 		err = h.make(ctx, c)
 	}
 	return err
+}
+
+// TestKeyOfAnotherScope has a key whose operation is where the caller has no permission,
+// in a request that it may make.
+func TestKeyOfAnotherScope(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.world.keyed["token:operator-a-east/k"] = nf.Operation{ID: "the-other", Project: "b", Region: "east"}
+	req := nf.TerminateRequest{Options: nf.Options{Key: nf.RequestKey{Key: "k"}}}
+	if op, err := h.Instances.Terminate(h.as(t, "operator-a-east"), "vnf-a-east", req); nf.ReasonOf(err) != nf.ReasonIdempotency {
+		t.Errorf("the key shows operation %q: %v", op.ID, err)
+	}
 }

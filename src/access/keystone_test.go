@@ -146,6 +146,46 @@ grants:
 	}
 }
 
+// TestKeysOfProjects has one user with tokens of two projects, who sends a request without
+// a project under one key: it is a request of each project.
+func TestKeysOfProjects(t *testing.T) {
+	t.Parallel()
+	rules, err := access.New(access.Config{File: written(t, `grants: [{subjects: ["keystone:ann"], role: admin, projects: ["*"], regions: ["*"]}]`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := access.NewAuthorizer(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, key := guarded(t, a), nf.RequestKey{Key: "k", Digest: "d"}
+	cases := map[string]func(context.Context) error{
+		"Upload": func(ctx context.Context) error {
+			_, _, err := h.Packages.Upload(ctx, nf.Package{Request: key}, strings.NewReader(""))
+			return err
+		},
+		"Instantiate": func(ctx context.Context) error {
+			_, err := h.Instances.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "pkg-a"}, Region: "east", Options: nf.Options{Key: key}})
+			return err
+		},
+	}
+	for name, call := range cases {
+		clients := map[string]string{}
+		for _, project := range []string{"blue", "green", ""} {
+			if err := call(nf.WithIdentity(t.Context(), nf.Identity{Kind: "keystone", Name: "ann", Project: project})); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if other, taken := clients[h.world.client]; taken {
+				t.Errorf("%s: the key in project %q is that of %q, as in project %q", name, project, h.world.client, other)
+			}
+			clients[h.world.client] = project
+		}
+		if _, kept := clients["keystone:ann"]; !kept {
+			t.Errorf("%s: a token without a project has another client than before: %v", name, clients)
+		}
+	}
+}
+
 // written writes access rules to a file.
 func written(t *testing.T, yaml string) string {
 	t.Helper()

@@ -98,6 +98,7 @@ func TestCreatePackage(t *testing.T) {
 		"TakenKeyed": {reason: "a key of another request is no excuse", as: nf.Package{ID: "there", Request: key}, kind: nf.Exists},
 		"Repeated":   {reason: "a lost answer is given again", as: nf.Package{ID: "keyed", Request: key}},
 		"Reused":     {reason: "a key belongs to one request", as: nf.Package{ID: "keyed", Request: other}, kind: nf.Conflict, cause: nf.ReasonIdempotency},
+		"Elsewhere":  {reason: "a request in another project repeats none", as: nf.Package{ID: "keyed", Project: "green", Request: key}, kind: nf.Exists},
 		"BadID":      {reason: "an id is a path segment", as: nf.Package{ID: "../x"}, kind: nf.Invalid},
 		"BadProject": {reason: "so is a project", as: nf.Package{Project: "../x"}, kind: nf.Invalid},
 		"BadName":    {reason: "a name is text", as: nf.Package{Name: "\x00"}, kind: nf.Invalid},
@@ -146,6 +147,9 @@ func TestUploadRepeatedLate(t *testing.T) {
 	again, created, err := f.Upload(ctx, nf.Package{Request: key}, bytes.NewReader(archive("one")))
 	if err != nil || !created || again.Digest != second.Digest {
 		t.Errorf("the repetition replaced the content: %+v, %t, %v", again, created, err)
+	}
+	if p, _, err := f.Upload(ctx, nf.Package{Request: key, Project: "green"}, bytes.NewReader(archive("one"))); nf.KindOf(err) != nf.Exists {
+		t.Errorf("an upload into another project repeats it: %+v, %v", p, err)
 	}
 	if diff := cmp.Diff(before, f.keys(t)); diff != "" {
 		t.Errorf("the repetition changed (-before +after):\n%s", diff)

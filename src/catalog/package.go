@@ -54,7 +54,7 @@ func (c *Catalog) CreatePackage(ctx context.Context, as nf.Package) (nf.Package,
 		return nf.Package{}, err
 	}
 	repeated, err := p.Request.Repeats(there.Request, "create", "package "+id)
-	if err == nil && !repeated {
+	if err == nil && (!repeated || nf.ProjectOf(there.Project) != p.Project) {
 		err = nf.E(nf.Exists, "create", "package "+id, nf.Violations{{Field: "csar_id", Message: "already exists"}})
 	}
 	if err != nil {
@@ -180,11 +180,14 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 	fresh := p
 	p, err = c.packages.Update(ctx, p.ID, func(stored *nf.Package) error {
 		var differs error
-		if repeated, differs = fresh.Request.Repeats(stored.Request, "upload", "package "+fresh.ID); repeated || differs != nil {
+		if repeated, differs = fresh.Request.Repeats(stored.Request, "upload", "package "+fresh.ID); differs != nil {
 			return differs
 		}
 		if nf.ProjectOf(stored.Project) != nf.ProjectOf(fresh.Project) {
 			return nf.E(nf.Exists, "upload", "package "+fresh.ID, nil) // of another project
+		}
+		if repeated {
+			return nil
 		}
 		unused = *stored
 		next := fresh

@@ -12,6 +12,15 @@ func Anonymous() Identity { return Identity{Kind: "anonymous", Name: "anonymous"
 // String returns "kind:name", which is unique.
 func (i Identity) String() string { return i.Kind + ":" + i.Name }
 
+// Client returns the owner of the identity's idempotency keys. A token of another project
+// makes another request, because the project decides where an object is created.
+func (i Identity) Client() string {
+	if i.Project == "" {
+		return i.String()
+	}
+	return i.String() + "\x00" + i.Project
+}
+
 type identityKey struct{}
 
 // WithIdentity returns a context for requests of an identity.

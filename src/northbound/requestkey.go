@@ -52,7 +52,7 @@ func KeyOf(r *http.Request, say func(io.Writer) error) (nf.RequestKey, error) {
 	}
 	key := nf.RequestKey{Key: r.Header.Get(keyHeader), Digest: "sha256:" + hex.EncodeToString(hash.Sum(nil))}
 	if who, known := nf.IdentityOf(r.Context()); known {
-		key.Client = who.String()
+		key.Client = who.Client()
 	}
 	return key, nil
 }

@@ -78,7 +78,7 @@ func archiveKey(r *http.Request, p nf.Package, archive northbound.Staged) (nf.Re
 // repeats reports whether a record was made by a request with the same key. A
 // request without an identity also matches a record of the anonymous identity.
 func repeats(made, asked nf.RequestKey) bool {
-	if asked.Client == "" && made.Client == nf.Anonymous().String() {
+	if asked.Client == "" && made.Client == nf.Anonymous().Client() {
 		made.Client = ""
 	}
 	return made.Same(asked)
