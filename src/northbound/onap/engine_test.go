@@ -150,7 +150,7 @@ func (e *engine) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.O
 		return nf.Operation{}, nf.E(nf.Exists, "instantiate", "VNF instance "+req.ID, nil)
 	}
 	in := nf.Instance{
-		ID: req.ID, Region: req.Region, Namespace: req.Namespace, State: nf.Instantiating, Revision: 1, Newest: 1,
+		ID: req.ID, Project: nf.ProjectOf(req.Project), Region: req.Region, Namespace: req.Namespace, State: nf.Instantiating, Revision: 1, Newest: 1,
 		Inventory: inventory(req.Namespace), Created: noon(0),
 	}
 	describe(&in, req.Spec)

@@ -63,6 +63,11 @@ func TestMove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)
 	w.create(t)
+	w.edit(func(e *engine) {
+		in := e.instances["id1"]
+		in.Project = "blue"
+		e.instances["id1"] = in
+	})
 	west := strings.Replace(fwRequest, "east", "west", 1)
 	shown := strings.Replace(fwShown, "east", "west", 1)
 	w.want(t, "another region", "POST /v1/instance/id1/upgrade", west, 201, `{"id": "id1", `+shown+`}`)
@@ -71,7 +76,7 @@ func TestMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, there := w.instances[alias.Engine]
-	if _, old := w.instances["id1"]; old || !there || in.Region != "west" || in.Inputs.Overrides["k8s-rb-instance-id"] != in.ID || in.Release != "fw-edge" {
+	if _, old := w.instances["id1"]; old || !there || in.Region != "west" || in.Inputs.Overrides["k8s-rb-instance-id"] != in.ID || in.Release != "fw-edge" || in.Project != "blue" {
 		t.Errorf("the former is there: %t; the new one is %+v", old, in)
 	}
 	w.want(t, "the id stays", "GET /v1/instance/id1", "", 200, `{"id": "id1", `+shown+`}`)
