@@ -20,7 +20,7 @@ func TestCreateInstance(t *testing.T) {
 	w.create(t)
 	asked := w.last().(nf.InstantiateRequest)
 	want := nf.InstantiateRequest{
-		ID: "id1", Region: "east", Namespace: "edge",
+		ID: "id1", Project: nf.DefaultProject, Region: "east", Namespace: "edge",
 		Spec: nf.Spec{
 			Package: asked.Package, Release: "fw-edge",
 			Inputs: nf.Inputs{

@@ -125,7 +125,7 @@ func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.Ins
 	}
 	spec.Annotations[generationAnnotation] = c.newID()
 	return nf.InstantiateRequest{
-		Spec: spec, ID: id, Region: q.Region, Namespace: cmp.Or(composed.Profile.Namespace, "default"),
+		Spec: spec, ID: id, Region: q.Region, Project: nf.DefaultProject, Namespace: cmp.Or(composed.Profile.Namespace, "default"),
 		Options: c.runner.options(r, seconds["pre-install"]+seconds["post-install"]),
 	}, nil
 }
