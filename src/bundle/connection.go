@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // Connection holds ONAP's additional data about the connection to a cloud
@@ -20,17 +21,18 @@ type Connection struct {
 
 func (c Connection) id() string { return join(c.Region) }
 
-// Masked returns the connection with the secret fields of its records masked.
+// Masked returns the connection with the secret fields of its records masked. A field is
+// secret if its name sounds so.
 func (c Connection) Masked() Connection {
-	records := c.Records
+	records, secrets := c.Records, render.SecretNames{"password": true, "private-key": true}
 	if c.Records = nil; records != nil {
 		c.Records = make([]map[string]string, len(records))
 	}
 	for i, record := range records {
 		shown := maps.Clone(record)
-		for _, secret := range []string{"password", "private-key"} {
-			if _, there := shown[secret]; there {
-				shown[secret] = nf.Masked
+		for name, value := range shown {
+			if secrets.Has(name, value) {
+				shown[name] = nf.Masked
 			}
 		}
 		c.Records[i] = shown

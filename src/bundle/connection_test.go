@@ -28,6 +28,25 @@ func TestConnectionLife(t *testing.T) {
 	fails(t, "it is removed", err, nf.NotFound, "east")
 }
 
+func TestMaskedConnection(t *testing.T) {
+	t.Parallel()
+	record := map[string]string{
+		"connectivity-record-name": "ovn", "password": "true", "private-key": "x", "Password": "x", "api-token": "x", "clientSecret": "x",
+		"token": "", "secret-name": "s", "ssl-initiator": "true",
+	}
+	given := bundle.Connection{Region: "east", Records: []map[string]string{record, nil}}
+	want := bundle.Connection{Region: "east", Records: []map[string]string{{
+		"connectivity-record-name": "ovn", "password": nf.Masked, "private-key": nf.Masked, "Password": nf.Masked, "api-token": nf.Masked, "clientSecret": nf.Masked,
+		"token": "", "secret-name": "s", "ssl-initiator": "true",
+	}, nil}}
+	if diff := cmp.Diff(want, given.Masked()); diff != "" {
+		t.Errorf("what is shown (-want +got):\n%s", diff)
+	}
+	if record["api-token"] != "x" {
+		t.Errorf("masking changes what is stored: %v", record)
+	}
+}
+
 // TestFormerConnections registers regions again under the ids of others, whose
 // connections were left behind.
 func TestFormerConnections(t *testing.T) {

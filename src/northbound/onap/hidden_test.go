@@ -78,6 +78,21 @@ func TestRemoveHiddenRegion(t *testing.T) {
 	}
 }
 
+// TestHiddenRecords has a viewer read the secrets of connectivity records, whose fields any
+// client names.
+func TestHiddenRecords(t *testing.T) {
+	t.Parallel()
+	g := newGround()
+	site := g.serve(t)
+	site.send(t, "POST /v1/connectivity-info", `{"cloud-region": "east", "cloud-owner": "o", "kubeconfig": "eA==",
+		"other-connectivity-list": {"connectivity-records": [{"api-token": "s3cret", "Password": "s3cret", "url": "https://ovn"}]}}`)
+	g.denied[nf.WriteRegion] = true
+	const want = `"connectivity-records":[{"Password":"********","api-token":"********","url":"https://ovn"}]`
+	if got := site.send(t, "GET /v1/connectivity-info/east", ""); got.status != 200 || !strings.Contains(got.body, want) {
+		t.Errorf("a viewer gets %d %s", got.status, got.body)
+	}
+}
+
 // TestDeniedChangesNothing makes requests that fail for what the caller may not
 // do, or may not see, and looks for what they have left.
 func TestDeniedChangesNothing(t *testing.T) {
