@@ -101,6 +101,8 @@ func documentRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, from
 	}
 	if body.Project != "" {
 		p.Project = body.Project
+	} else if p.Request, err = keyWith(r, key, chosen(p.Project)); err != nil {
+		return p, nil, err
 	}
 	from, err = chartRef(body)
 	switch {

@@ -38,6 +38,10 @@ func keyOf(t *testing.T, s *standIn) nf.RequestKey {
 		return asked.Key
 	case repair:
 		return asked.options.Key
+	case nf.Package:
+		return asked.Request
+	case nf.RequestKey:
+		return asked
 	default:
 		t.Fatalf("nothing with a key was asked for: %#v", asked)
 		return nf.RequestKey{}
@@ -90,6 +94,10 @@ func TestKeys(t *testing.T) {
 		"PackageProject": {
 			reason: "and where it goes", request: "POST /v1/packages", header: asZip, body: "archive", same: "archive",
 			other: "POST /v1/packages?project=blue", otherBody: "archive",
+		},
+		"EmptyPackage": {
+			reason: "also without an archive", request: "POST /v1/packages", header: asJSON, body: `{"csar_id": "p"}`, same: `{"csar_id":"p"}`,
+			other: "POST /v1/packages?project=blue", otherBody: `{"csar_id": "p"}`,
 		},
 	}
 	s := newStandIn()

@@ -56,6 +56,24 @@ func decode[T any](r *http.Request, document []byte) (T, nf.RequestKey, error) {
 	return value, key, err
 }
 
+// chosen returns the options in a query for the digest of a key. It returns nil if all
+// have their defaults, so that the key is as in earlier releases.
+func chosen[T comparable](options T) any {
+	var defaults T
+	if options == defaults {
+		return nil
+	}
+	return options
+}
+
+// keyWith returns the key of a request that has a document and chosen options.
+func keyWith(r *http.Request, key nf.RequestKey, options any) (nf.RequestKey, error) {
+	if key.Key == "" || options == nil {
+		return key, nil
+	}
+	return northbound.RequestKey(r, []any{key.Digest, options})
+}
+
 // archiveKey returns the key of a request whose content is an archive and the
 // id and the project of its package. It reads the archive again, because a form may
 // have the id after it.

@@ -154,9 +154,12 @@ func (s shared) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	req := nf.SharedChangeRequest{Restart: query.Get("restart") == "true", Timeout: timeout, Key: key, Trace: s.trace(r), Edit: func(there *nf.Shared) error {
+	req := nf.SharedChangeRequest{Restart: query.Get("restart") == "true", Timeout: timeout, Trace: s.trace(r), Edit: func(there *nf.Shared) error {
 		return s.form.edit(body, there)
 	}}
+	if req.Key, err = keyWith(r, key, chosen(req.Restart)); err != nil {
+		return err
+	}
 	if dryRun(r) {
 		p, err := s.store.PreviewChange(r.Context(), s.id(r), req)
 		return respond(w, p, err, wire.SharedPreviewOf)
@@ -169,12 +172,16 @@ func (s shared) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s shared) release(w http.ResponseWriter, r *http.Request) error {
-	key, err := northbound.RequestKey(r, nil)
+	query, id := r.URL.Query(), s.id(r)
+	req := nf.SharedReleaseRequest{Holder: query.Get("holder"), IfUnused: query.Get("if_unused") == "true", Trace: s.trace(r)}
+	key, err := northbound.RequestKey(r, chosen(struct {
+		Holder string
+		Unused bool
+	}{req.Holder, req.IfUnused}))
 	if err != nil {
 		return err
 	}
-	query, id := r.URL.Query(), s.id(r)
-	req := nf.SharedReleaseRequest{Holder: query.Get("holder"), IfUnused: query.Get("if_unused") == "true", Key: key, Trace: s.trace(r)}
+	req.Key = key
 	if req.Timeout, err = duration(executionOptionsOf(query).Timeout); err != nil {
 		return err
 	}

@@ -89,16 +89,17 @@ func (ss sites) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (ss sites) remove(w http.ResponseWriter, r *http.Request) error {
-	key, err := northbound.RequestKey(r, nil)
+	query := r.URL.Query()
+	keep, cascade := query.Get("keep_hosts") == "true", query.Get("cascade") == "true"
+	key, err := northbound.RequestKey(r, chosen([2]bool{keep, cascade}))
 	if err != nil {
 		return err
 	}
-	query := r.URL.Query()
-	req := nf.SiteRemoveRequest{KeepHosts: query.Get("keep_hosts") == "true", Key: key, Trace: ss.trace(r)}
+	req := nf.SiteRemoveRequest{KeepHosts: keep, Key: key, Trace: ss.trace(r)}
 	if req.Timeout, err = duration(executionOptionsOf(query).Timeout); err != nil {
 		return err
 	}
-	op, err := ss.store.RemoveSite(r.Context(), mux.Vars(r)["site_id"], req, query.Get("cascade") == "true")
+	op, err := ss.store.RemoveSite(r.Context(), mux.Vars(r)["site_id"], req, cascade)
 	if err != nil {
 		return err
 	}
