@@ -146,10 +146,13 @@ func (s Shared) PreviewChange(ctx context.Context, id string, req nf.SharedChang
 	}
 	req.MayRestart = s.mayRestart
 	p, err := s.keeper.PreviewChange(ctx, id, req)
+	if err != nil {
+		return nf.SharedPreview{}, s.guard.shown(ctx, err)
+	}
 	all := len(p.Users)
 	p.Users = slices.DeleteFunc(p.Users, func(u nf.SharedUser) bool { return !visible(u.Scope) })
 	p.Hidden = all - len(p.Users)
-	return p, err
+	return p, nil
 }
 
 // Release ends a hold on a resource, by default that of the identity's name. The last

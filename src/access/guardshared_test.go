@@ -1,9 +1,11 @@
 package access_test
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
@@ -12,7 +14,9 @@ import (
 )
 
 // linkKeeper keeps one network of project A. An instance of each project uses it.
-type linkKeeper struct{}
+type linkKeeper struct {
+	fail error // of a preview; nil: none
+}
 
 func holding(project string) nf.Holder {
 	scope := nf.Scope{Project: project, Region: accesstest.East}
@@ -53,6 +57,7 @@ func (linkKeeper) Change(ctx context.Context, _ string, req nf.SharedChangeReque
 
 func (l linkKeeper) PreviewChange(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.SharedPreview, error) {
 	_, err := l.Change(ctx, id, req)
+	err = cmp.Or(l.fail, err)
 	return nf.SharedPreview{Users: []nf.SharedUser{{Holder: holding(accesstest.ProjectA)}, {Holder: holding(accesstest.ProjectB)}}}, err
 }
 
@@ -94,6 +99,25 @@ func TestSharedChange(t *testing.T) {
 				t.Errorf("%s: the preview shows %v and hides %d", tc.reason, users, p.Hidden)
 			}
 		})
+	}
+}
+
+// TestSharedPreviewFails has a dry run fail because of an instance. The error names it only
+// to an identity that may see it, and nobody gets a part of the preview.
+func TestSharedPreviewFails(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := vnf(accesstest.ProjectB, accesstest.East)
+	fail := nf.E(nf.Conflict, "change", "network east.oam", nf.Errorf("its address is that of %s", nf.Mention(id)))
+	networks := access.NewNetworks(h.Guarded, linkKeeper{fail})
+	for who, named := range map[string]bool{"admin-all": true, "admin-a": false, "viewer-a-east": false} {
+		p, err := networks.PreviewChange(h.as(t, who), "east.oam", nf.SharedChangeRequest{})
+		if nf.KindOf(err) != nf.Conflict || strings.Contains(err.Error(), id) != named || !named && !strings.Contains(err.Error(), hiddenMention) {
+			t.Errorf("%s gets the error %v", who, err)
+		}
+		if len(p.Users) > 0 || p.Hidden > 0 {
+			t.Errorf("%s gets a part of the preview: %+v", who, p)
+		}
 	}
 }
 
