@@ -114,7 +114,7 @@ func (w *world) snapshot(t *testing.T) snapshot {
 		for n, err := range store.NewTable[nf.Network](w.kv, table, "network").All(t.Context(), "") {
 			must(t, err)
 			n.Created, n.Updated, n.Last = time.Time{}, time.Time{}, ""
-			n.Failure.Message = regexp.MustCompile(`[0-9a-f]{12}-[A-Z0-9]+`).ReplaceAllString(n.Failure.Message, "ID")
+			n.Failure = nf.Text{Message: regexp.MustCompile(`[0-9a-f]{12}-[A-Z0-9]+`).ReplaceAllString(n.Failure.String(), "ID")}
 			out.Networks = append(out.Networks, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,7 +135,7 @@ func TestRestart(t *testing.T) {
 		"Forbidden": {reason: "the caller may not restart one", edit: func(_ *world, _ *instances, r *nf.SharedChangeRequest) { r.MayRestart = forbid("vnf-2") }, kind: nf.Forbidden, state: "a"},
 		"Manual": {reason: "what no action restarts is a warning", edit: func(_ *world, is *instances, _ *nf.SharedChangeRequest) {
 			is.workloads["vnf-1"], is.workloads["vnf-2"] = []nf.SharedWorkload{router(false)}, []nf.SharedWorkload{router(false)}
-		}, warnings: 2, state: "b"},
+		}, warnings: 1, state: "b"},
 		"Gone": {reason: "an instance that was terminated is left out", edit: func(_ *world, is *instances, _ *nf.SharedChangeRequest) {
 			clear(is.workloads)
 		}, state: "b"},
@@ -156,6 +157,12 @@ func TestRestart(t *testing.T) {
 				}
 				if op = w.end(t, op); (op.State == nf.OperationFailed) != tc.failed || len(op.Warnings) != tc.warnings || op.UndoFailure != nil {
 					t.Errorf("%s: the operation is %s (%+v), with the warnings %q", tc.reason, op.State, op.Failure, op.Warnings)
+				}
+				if text := strings.Join(op.Warnings, "\n"); strings.Contains(text, "vnf-") || strings.Contains(text, "router") {
+					t.Errorf("%s: readers who may not see the instances get the warnings %q", tc.reason, op.Warnings)
+				}
+				if tc.failed && (strings.Contains(op.Failure.Message, "vnf-2") || !strings.Contains(op.Failure.Said().String(), "vnf-2")) {
+					t.Errorf("%s: readers who may not see the instance get the failure %+v", tc.reason, op.Failure)
 				}
 				for _, id := range []string{"vnf-1", "vnf-2"} {
 					if got := is.restarts(t, id); got != tc.restarts {
@@ -222,6 +229,10 @@ func TestPreviewChange(t *testing.T) {
 		}
 		if diff := cmp.Diff(objects, w.applied()); diff != "" || state(t, s) != nf.SharedActive {
 			t.Errorf("the preview changed the network, or its objects (-want +got):\n%s", diff)
+		}
+		is.workloads["vnf-1"] = []nf.SharedWorkload{router(false)}
+		if p, err := s.PreviewChange(t.Context(), oam, rewired()); err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "edge/router of VNF instance vnf-1") {
+			t.Errorf("a workload that cannot be restarted is not named to the caller: %q, %v", p.Warnings, err)
 		}
 		if _, err := s.PreviewChange(t.Context(), "edge.none", rewired()); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("an unknown network has a preview: %v", err)

@@ -32,6 +32,7 @@ type change struct {
 	fields        []nf.Field
 	users         []nf.SharedUser // that see it after a restart
 	warnings      []string
+	manual        []string // warnings about workloads that no action restarts; only for the caller, who may see them
 }
 
 // Change accepts a change of a resource, and returns the operation. It returns nf.Busy
@@ -46,7 +47,7 @@ func (r *Resources) Change(ctx context.Context, id string, req nf.SharedChangeRe
 		}
 		op := r.operation(c.before, nf.SharedChange, req.Timeout, req.Trace)
 		task := r.cfg.Task(&op)
-		task.Spec, op.Warnings = c.after.Spec, c.warnings
+		task.Spec, op.Warnings = c.after.Spec, c.kept()
 		if req.Restart {
 			for _, u := range c.users {
 				task.Restart = append(task.Restart, u.Subject.ID)
@@ -69,7 +70,7 @@ func (r *Resources) PreviewChange(ctx context.Context, id string, req nf.SharedC
 	if err != nil {
 		return nf.SharedPreview{}, err
 	}
-	p := nf.SharedPreview{Fields: c.fields, Users: c.users, Warnings: c.warnings}
+	p := nf.SharedPreview{Fields: c.fields, Users: c.users, Warnings: slices.Concat(c.warnings, c.manual)}
 	kept, err := r.cfg.Kind.Refs(c.after)
 	if err != nil {
 		return p, err
@@ -116,10 +117,19 @@ func (r *Resources) change(ctx context.Context, id string, req nf.SharedChangeRe
 		}
 		_, manual := u.Restartable()
 		for _, ref := range manual {
-			c.warnings = append(c.warnings, fmt.Sprintf("%s of VNF instance %s cannot be restarted: its pods see the change when they are created again", ref, u.Subject.ID))
+			c.manual = append(c.manual, fmt.Sprintf("%s of VNF instance %s cannot be restarted: its pods see the change when they are created again", ref, u.Subject.ID))
 		}
 	}
 	return c, nil
+}
+
+// kept returns the warnings that the operation keeps. Its readers may not see all the
+// instances, so they do not name the workloads.
+func (c change) kept() []string {
+	if len(c.manual) == 0 {
+		return c.warnings
+	}
+	return append(slices.Clone(c.warnings), fmt.Sprintf("%d workloads cannot be restarted: their pods see the change when they are created again; a dry run lists them", len(c.manual)))
 }
 
 // usersOf returns the instances whose workloads use a resource.
@@ -183,19 +193,19 @@ func (r *Resources) edited(ctx context.Context, s nf.Shared, edit func(*nf.Share
 // their pods are ready. The undo of a change restarts them again; then, what fails is a
 // warning.
 func (r *run) restart(ctx context.Context) error {
-	var begun []string
+	var begun [][2]string // the instance, and the operation
 	for _, instance := range r.task().Restart {
 		id, err := r.beginRestart(ctx, instance)
-		if err := r.unlessUndoing(err); err != nil {
+		if err := r.unlessUndoing(instance, err); err != nil {
 			return err
 		}
 		if id != "" {
-			begun = append(begun, id)
+			begun = append(begun, [2]string{instance, id})
 		}
 	}
-	for _, id := range begun {
-		r.region.Report("waiting for operation " + id)
-		op, err := r.attempt.Await(ctx, id)
+	for _, b := range begun {
+		r.region.Report("waiting for operation " + b[1])
+		op, err := r.attempt.Await(ctx, b[1])
 		if err != nil {
 			return err
 		}
@@ -203,20 +213,25 @@ func (r *run) restart(ctx context.Context) error {
 			continue
 		}
 		err = nf.E(nf.Failed, "restart", op.Subject.Noun(), nf.Errorf("its operation %s has failed: %s", op.ID, op.Failure.Said()))
-		if err := r.unlessUndoing(err); err != nil {
+		if err := r.unlessUndoing(b[0], err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unlessUndoing returns an error about an instance, unless the operation is undone.
-func (r *run) unlessUndoing(err error) error {
+// unlessUndoing returns an error about an instance, unless the operation is undone. The
+// error is hidden from readers who may not see the instance. The warning of an undo cannot
+// be hidden, so it does not name the instance.
+func (r *run) unlessUndoing(instance string, err error) error {
 	about := []nf.Kind{nf.Conflict, nf.Failed, nf.Forbidden, nf.Invalid, nf.NotFound, nf.Timeout, nf.Unsupported}
-	if err == nil || !r.op().Undoing || operation.IsStoreError(err) || !slices.Contains(about, nf.KindOf(err)) {
+	switch {
+	case err == nil || operation.IsStoreError(err) || !slices.Contains(about, nf.KindOf(err)):
 		return err
+	case !r.op().Undoing:
+		return nf.About(instance, err)
 	}
-	r.region.Warn(err.Error())
+	r.region.Warn("the workloads of a VNF instance were not restarted with the earlier spec; the operations of the instances have the cause")
 	return nil
 }
 
