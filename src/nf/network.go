@@ -66,7 +66,7 @@ type Attachment struct {
 	Bandwidth    *Bandwidth `json:"bandwidth,omitempty"`
 	Create       *Creation  `json:"create,omitempty"` // the network if it does not exist; nil: it must exist
 
-	Point string `json:"-"` // connection point of the VNFD that a request of SOL003 attaches; not stored
+	Point string `json:"point,omitempty"` // connection point of the VNFD that a request of SOL003 attaches; empty: none, or it was not stored
 }
 
 // Creation says how an instance creates a network that it attaches to.

@@ -143,9 +143,10 @@ func (rs resolver) known(ctx context.Context, verb nf.Verb, v nf.VNF, field stri
 	return invalid(verb, v, field, "%s is not a component of the VNF", nf.Clip(strings.Join(ids, ", "), maxQuote))
 }
 
-// Connect accepts a change of the networks that the VNF's workloads are attached to. An
-// attachment replaces that of the same interface. It returns nf.Conflict if the VNF is not
-// instantiated, and nf.Unsupported if its components are virtual machines or hosts.
+// Connect accepts a change of the networks that the VNF's workloads are attached to. The
+// attachments of a connection point replace all that it has; points that the request does not
+// name keep theirs. Connect returns nf.Conflict if the VNF is not instantiated, and
+// nf.Unsupported if its components are virtual machines or hosts.
 func (m *Manager) Connect(ctx context.Context, id string, req nf.ConnectVNFRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceConnectivity, req.VNFRequest, func(_ context.Context, v nf.VNF) (record, error) {
 		return record{Task: task{After: v, Attach: req.Networks}}, instantiated(nf.VNFConnect, v)

@@ -166,20 +166,3 @@ func (r *run) unhealthy(ctx context.Context) ([]string, error) {
 	}
 	return out, nil
 }
-
-// attached returns the attachments of a spec after others were requested. One replaces
-// that of the same interface of the same workload.
-func attached(present, wanted []nf.Attachment) []nf.Attachment {
-	out := slices.Clone(present)
-	for _, w := range wanted {
-		at := slices.IndexFunc(out, func(a nf.Attachment) bool {
-			return a.Workload == w.Workload && a.Interface == w.Interface && (w.Interface != "" || a.Network == w.Network)
-		})
-		if at < 0 {
-			out = append(out, w)
-			continue
-		}
-		out[at] = w
-	}
-	return out
-}
