@@ -59,10 +59,12 @@ func (s scripted) Topology(ctx context.Context, pkg string) (tosca.Topology, err
 	t, err := s.world.Topology(ctx, pkg)
 	f := t.Flavors["simple"]
 	f.Scripts = map[string]tosca.Script{"terminate_start": {}, "heal_end": {Type: "tosca.artifacts.Implementation.Bash", File: "Scripts/job.sh"}}
-	for _, name := range []string{"instantiate_start", "instantiate_end", "instantiate_rollback_end", "scale_end", "terminate_end"} {
+	for _, name := range []string{"instantiate_start", "instantiate_end", "instantiate_rollback_end", "scale_start", "scale_end"} {
 		f.Scripts[name] = tosca.Script{Type: nf.SSHScript, File: "Scripts/" + name, Inputs: map[string]any{"mode": "full", "timeout": 30}}
 	}
-	f.Scripts["terminate_end"] = tosca.Script{Type: nf.WebhookScript, File: "Scripts/hook.url"}
+	for _, name := range []string{"heal_start", "terminate_end"} {
+		f.Scripts[name] = tosca.Script{Type: nf.WebhookScript, File: "Scripts/hook.url"}
+	}
 	t.Flavors["simple"] = f
 	return t, err
 }
@@ -110,7 +112,7 @@ func TestHooks(t *testing.T) {
 		}
 		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Heal(ctx, id, nf.HealVNFRequest{}) })
 		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Terminate(ctx, id, nf.TerminateVNFRequest{}) })
-		if diff := cmp.Diff([]string{"terminate_end"}, h.take()); diff != "" {
+		if diff := cmp.Diff([]string{"heal_start", "terminate_end"}, h.take()); diff != "" {
 			t.Errorf("a script that is a Job, and an operation without one, are left alone (-want +got):\n%s", diff)
 		}
 	})
@@ -157,4 +159,46 @@ func TestHooksFail(t *testing.T) {
 			t.Errorf("the repeated occurrence is %s, with %d pods", o.State, len(w.engine.pods[id]))
 		}
 	})
+}
+
+// TestHooksFailFirst rolls back occurrences whose script has failed before the engine began. The
+// operation of an earlier occurrence, which has failed, stays.
+func TestHooksFailFirst(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		script  string
+		request func(ctx context.Context, m *sol003.Manager, id string) (nf.Occurrence, error)
+	}{
+		"Scale": {"the failed instantiation is not undone", "scale_start", func(ctx context.Context, m *sol003.Manager, id string) (nf.Occurrence, error) {
+			return m.Scale(ctx, id, nf.ScaleVNFRequest{Aspect: "front", VNFRequest: scriptHosts()})
+		}},
+		"Heal": {"nothing has changed, so nothing is applied again", "heal_start", func(ctx context.Context, m *sol003.Manager, id string) (nf.Occurrence, error) {
+			return m.Heal(ctx, id, nf.HealVNFRequest{})
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				m, h := w.startScripted(t)
+				ctx, id := t.Context(), create(t, m)
+				w.engine.fail(map[nf.Verb]int{nf.Instantiate: 1})
+				o := do(t, m, nf.OccurrenceFailedTemp, func() (nf.Occurrence, error) {
+					return m.Instantiate(ctx, id, nf.InstantiateVNFRequest{Flavor: "simple", VNFRequest: scriptHosts()})
+				})
+				_, err := m.Fail(ctx, o.ID)
+				must(t, err)
+				h.failures[tc.script] = 1
+				o = do(t, m, nf.OccurrenceFailedTemp, func() (nf.Occurrence, error) { return tc.request(ctx, m, id) })
+				before := len(w.engine.ops)
+				must(t, m.Rollback(ctx, o.ID, nf.RequestKey{}))
+				if o = ended(t, m, o.ID); o.State != nf.OccurrenceRolledBack {
+					t.Errorf("%s: the occurrence is %s: %+v", tc.reason, o.State, o.Failure)
+				}
+				if len(w.engine.in("edge")) != 1 || len(w.engine.ops) != before || get(t, m, id).Instantiated == nil {
+					t.Errorf("%s: the engine has begun %d operations, and has the instances %v", tc.reason, len(w.engine.ops)-before, w.engine.in("edge"))
+				}
+			})
+		})
+	}
 }

@@ -11,7 +11,9 @@ import (
 )
 
 // key is the key of this attempt's request to the engine.
-func (r *run) key() nf.RequestKey { return nf.RequestKey{Client: "sol003", Key: r.op().ID} }
+func (r *run) key() nf.RequestKey { return keyOf(r.op().ID) }
+
+func keyOf(attempt string) nf.RequestKey { return nf.RequestKey{Client: "sol003", Key: attempt} }
 
 // options returns the options of a request to the engine. The caller of the occurrence is
 // gone by now: its VNF may use only the networks and volumes of its project, and makes only
@@ -63,6 +65,12 @@ func (r *run) start(ctx context.Context) (nf.Operation, error) {
 	return r.forward(ctx)
 }
 
+// owns reports whether an attempt at the occurrence has begun an operation of the engine. The
+// process may have died before it recorded the operation.
+func (r *run) owns(op nf.Operation) bool {
+	return slices.ContainsFunc(r.record().Attempts, func(id string) bool { return op.Request.Same(keyOf(id)) })
+}
+
 // undo begins the undo of the engine's operation. A heal has nothing to undo: the revision
 // in force is applied again.
 func (r *run) undo(ctx context.Context, in nf.Instance) (nf.Operation, error) {
@@ -74,6 +82,8 @@ func (r *run) undo(ctx context.Context, in nf.Instance) (nf.Operation, error) {
 	switch {
 	case last.Request.Same(r.key()): // an earlier process has begun it
 		return last, nil
+	case rec.Engine.Forward == "" && !r.owns(last): // a script has failed before it
+		return nf.Operation{}, nil
 	case rec.Engine.Undo != "" && in.LastOperation == rec.Engine.Undo:
 		return r.engine().Repairs.Retry(ctx, rec.Engine.Undo, r.options())
 	case rec.Operation == nf.OccurrenceHeal:
