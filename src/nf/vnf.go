@@ -75,6 +75,15 @@ func (v VNF) State() string {
 	return VNFInstantiated
 }
 
+// Running returns the package that the VNF runs. A modification of an instantiated VNF
+// changes only the one that the next instantiation uses.
+func (v VNF) Running() string {
+	if v.Instantiated == nil || v.Instantiated.Package == "" {
+		return v.Package
+	}
+	return v.Instantiated.Package
+}
+
 // Supports returns Unsupported, with the reason, for an operation that the VNF cannot have
 // because its components are virtual machines or hosts.
 func (v VNF) Supports(verb Verb) error {
@@ -118,6 +127,7 @@ type InstantiatedVNF struct {
 	Files     []string          `json:"files,omitempty"`     // lcm-kubernetes-def-files
 	Params    map[string]any    `json:"params,omitempty"`    // additionalParams
 	Engine    string            `json:"engine,omitempty"`    // that carries out its occurrences; empty: the engine of VNF instances
+	Package   string            `json:"package,omitempty"`   // that it runs; empty: that of the VNF
 
 	Points map[string]StackPoint `json:"points,omitempty"` // external connection points of a stack
 }

@@ -21,7 +21,7 @@ func (m *Manager) Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) 
 		if err := instantiated(nf.Scale, v); err != nil {
 			return record{}, err
 		}
-		flavor, err := m.resolve.flavor(ctx, v.Package, v.Instantiated.Flavor)
+		flavor, err := m.resolve.flavor(ctx, v.Running(), v.Instantiated.Flavor)
 		if err != nil {
 			return record{}, err
 		}
@@ -127,7 +127,7 @@ func (rs resolver) known(ctx context.Context, verb nf.Verb, v nf.VNF, field stri
 	if err := nf.IgnoreNotFound(err); err != nil {
 		return err
 	}
-	flavor, err := rs.flavor(ctx, v.Package, v.Instantiated.Flavor)
+	flavor, err := rs.flavor(ctx, v.Running(), v.Instantiated.Flavor)
 	if err != nil {
 		return err
 	}
@@ -192,6 +192,7 @@ func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNF
 		after := cloned(v)
 		use(&after, p)
 		in := after.Instantiated
+		in.Package = ""
 		if in.Files, err = filesOf(nf.VNFChangePackage, v, p, req.Extra); err != nil {
 			return record{}, err
 		}

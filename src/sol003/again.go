@@ -105,7 +105,7 @@ func (m *Manager) Fail(ctx context.Context, id string) (nf.Occurrence, error) {
 }
 
 // failing returns the ops that make an occurrence fail: the notice, the occurrence, the
-// VNF, and the release of the package that the VNF does not get.
+// VNF, and the release of the packages that the VNF does not need.
 func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store.Op, err error) {
 	r, v, read, err := m.failed(ctx, "fail", id)
 	if err != nil {
@@ -141,9 +141,12 @@ func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store
 		return r, nil, err
 	}
 	ops = append(ops, occurrence, vnf)
-	if r.Task.After.Package != r.Task.Before.Package {
-		released, err := m.cfg.Packages.ReleaseOps(ctx, holding(v, r.Task.After.Package))
-		return r, append(ops, released...), err
+	for _, pkg := range unheld(v, r.Task.Before, r.Task.After) {
+		released, err := m.cfg.Packages.ReleaseOps(ctx, holding(v, pkg))
+		if err != nil {
+			return r, nil, err
+		}
+		ops = append(ops, released...)
 	}
 	return r, ops, nil
 }

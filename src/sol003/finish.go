@@ -20,32 +20,20 @@ func (r *run) Release(context.Context) error {
 	if !state.Final() {
 		return nil
 	}
-	if in := stackedIn(task); in != nil {
-		leave(r, in.Region, state)
+	after := r.vnf
+	settle(&after, task, state)
+	if in := stackedIn(task); in != nil && after.Instantiated == nil {
+		r.release(cloudHolding(r.vnf, in.Region))
 	}
-	kept := packageOf(task, state)
-	for _, pkg := range []string{task.Before.Package, task.After.Package} {
-		if pkg == kept {
-			continue
-		}
-		r.attempt.Also(func(ctx context.Context) ([]store.Op, error) {
-			return r.m.cfg.Packages.ReleaseOps(ctx, holding(r.vnf, pkg))
-		})
-		break
+	for _, pkg := range unheld(after, task.Before, task.After) {
+		r.release(holding(r.vnf, pkg))
 	}
 	return nil
 }
 
-// leave releases the OpenStack cloud of a VNF that is not instantiated after an occurrence.
-func leave(r *run, region string, state nf.OccurrenceState) {
-	after := r.vnf
-	settle(&after, r.record().Task, state)
-	if after.Instantiated != nil {
-		return
-	}
-	r.attempt.Also(func(ctx context.Context) ([]store.Op, error) {
-		return r.m.cfg.Packages.ReleaseOps(ctx, cloudHolding(r.vnf, region))
-	})
+// release releases, with the end of the attempt, what the VNF does not need after it.
+func (r *run) release(h nf.Holding) {
+	r.attempt.Also(func(ctx context.Context) ([]store.Op, error) { return r.m.cfg.Packages.ReleaseOps(ctx, h) })
 }
 
 // conclude makes the occurrence enter the state that follows from the attempt.
@@ -81,12 +69,20 @@ func (r *run) conclude() {
 	})
 }
 
-// packageOf returns the package of a VNF after an occurrence.
-func packageOf(t task, state nf.OccurrenceState) string {
-	if state == nf.OccurrenceCompleted {
-		return t.After.Package
+// packagesOf returns the packages that VNFs hold: the ones that they run, and those that
+// their next instantiations use.
+func packagesOf(vnfs ...nf.VNF) (out []string) {
+	for _, v := range vnfs {
+		out = append(out, v.Package, v.Running())
 	}
-	return t.Before.Package
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// unheld returns the packages of VNFs that another one does not hold.
+func unheld(by nf.VNF, of ...nf.VNF) []string {
+	held := packagesOf(by)
+	return slices.DeleteFunc(packagesOf(of...), func(pkg string) bool { return slices.Contains(held, pkg) })
 }
 
 // settle edits a VNF whose occurrence has entered a state.

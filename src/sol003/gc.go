@@ -3,6 +3,7 @@ package sol003
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
@@ -25,11 +26,14 @@ func newSweep(m *Manager) *sweep {
 	return &sweep{m, map[string]string{}, map[string]map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
-func (w *sweep) need(vnf, pkg string) {
-	if w.needed[vnf] == nil {
-		w.needed[vnf] = map[string]bool{}
+// need records the packages of a VNF.
+func (w *sweep) need(v nf.VNF) {
+	if w.needed[v.ID] == nil {
+		w.needed[v.ID] = map[string]bool{}
 	}
-	w.needed[vnf][pkg] = true
+	for _, pkg := range packagesOf(v) {
+		w.needed[v.ID][pkg] = true
+	}
 }
 
 // place records the regions of a VNF.
@@ -47,7 +51,7 @@ func (w *sweep) place(v nf.VNF) {
 func (w *sweep) Subjects(ctx context.Context, named operation.Named) error {
 	return w.m.locks.Scan(ctx, named, func(v nf.VNF) {
 		w.named[v.ID] = v.Occurrence
-		w.need(v.ID, v.Package)
+		w.need(v)
 		w.place(v)
 	}, w.giveUp)
 }
@@ -83,7 +87,7 @@ func (w *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
 		}
 		occurrence, exists := w.named[r.VNF]
 		if w.live[r.ID] || exists && occurrence == r.ID {
-			w.need(r.VNF, r.Task.After.Package)
+			w.need(r.Task.After)
 			w.place(r.Task.After)
 			continue
 		}
@@ -150,7 +154,7 @@ func (w *sweep) dropHold(ctx context.Context, h store.Hold, drop store.Op) error
 	}
 	if err != nil {
 		read = store.Absent
-	} else if v.Package == h.Thing || v.Occurrence != "" {
+	} else if slices.Contains(packagesOf(v), h.Thing) || v.Occurrence != "" {
 		return nil
 	}
 	same, err := w.m.vnfs.CheckOp(id, read)

@@ -109,7 +109,7 @@ func (rs resolver) resources(ctx context.Context, kind nf.OccurrenceOperation, t
 		}
 		return out, nil
 	case nf.OccurrenceScale:
-		flavor, err := rs.flavor(ctx, t.Before.Package, t.Before.Instantiated.Flavor)
+		flavor, err := rs.flavor(ctx, t.Before.Running(), t.Before.Instantiated.Flavor)
 		if err != nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ func (h heat) begin(ctx context.Context) error {
 // stack returns the stack that a VNF is to have.
 func (h heat) stack(ctx context.Context, v nf.VNF, s nf.Stack) (nf.Stack, error) {
 	in, rs, rec := v.Instantiated, h.r.m.resolve, h.r.record()
-	flavor, err := rs.flavor(ctx, v.Package, in.Flavor)
+	flavor, err := rs.flavor(ctx, v.Running(), in.Flavor)
 	if err != nil {
 		return s, err
 	}
@@ -98,7 +98,7 @@ func (h heat) stack(ctx context.Context, v nf.VNF, s nf.Stack) (nf.Stack, error)
 			}
 		}
 	}
-	return rs.cfg.Clouds.Stack(ctx, v.Package, in.Flavor, s)
+	return rs.cfg.Clouds.Stack(ctx, v.Running(), in.Flavor, s)
 }
 
 // countsOf returns the numbers of components of a VNF by VDU: those of its instantiation
@@ -150,7 +150,7 @@ func (h heat) observe(ctx context.Context) error {
 		return err
 	}
 	in := stackedIn(h.r.record().Task)
-	flavor, err := h.r.m.resolve.flavor(ctx, h.r.vnf.Package, in.Flavor)
+	flavor, err := h.r.m.resolve.flavor(ctx, h.r.vnf.Running(), in.Flavor)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (rs resolver) scripts(ctx context.Context, t task) (string, map[string]tosc
 	if of.Instantiated == nil {
 		return "", nil, nil
 	}
-	flavor, err := rs.flavor(ctx, of.Package, of.Instantiated.Flavor)
+	flavor, err := rs.flavor(ctx, of.Running(), of.Instantiated.Flavor)
 	if err != nil {
 		return "", nil, err
 	}
@@ -54,7 +54,7 @@ func (rs resolver) scripts(ctx context.Context, t task) (string, map[string]tosc
 			out[name] = script
 		}
 	}
-	return of.Package, out, nil
+	return of.Running(), out, nil
 }
 
 // hooked makes the credentials for scripts a part of the task of a new occurrence. It returns

@@ -12,10 +12,11 @@ import (
 )
 
 // Modify accepts a change of what is stored of a VNF. Nothing in the region changes: a new
-// package becomes effective with the next instantiation, or by ChangePackage. It returns
-// nf.Unsupported if there is no onboarded and enabled package of the project with the
-// descriptor; and nf.Invalid for connections to VIMs while the VNF is not instantiated,
-// and for a component that it does not have.
+// package becomes effective with the next instantiation, or by ChangePackage. Until then, an
+// instantiated VNF keeps the package that it runs. Modify returns nf.Unsupported if there is
+// no onboarded and enabled package of the project with the descriptor; and nf.Invalid for
+// connections to VIMs while the VNF is not instantiated, and for a component that it does
+// not have.
 func (m *Manager) Modify(ctx context.Context, id string, req nf.ModifyVNFRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceModify, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
 		after := cloned(v)
@@ -30,7 +31,11 @@ func (m *Manager) Modify(ctx context.Context, id string, req nf.ModifyVNFRequest
 			if err != nil {
 				return record{}, err
 			}
+			running := v.Running()
 			use(&after, p)
+			if after.Instantiated != nil {
+				after.Instantiated.Package = running
+			}
 		}
 		after.Metadata, after.Extensions, after.Configurable = merged(v.Metadata, req.Metadata), merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
 		var err error

@@ -21,9 +21,9 @@ func (r *run) names(ctx context.Context) names {
 		if v.Instantiated == nil {
 			continue
 		}
-		topology, err := r.m.cfg.Descriptors.Topology(ctx, v.Package)
+		topology, err := r.m.cfg.Descriptors.Topology(ctx, v.Running())
 		if err != nil {
-			r.attempt.Log().WarnContext(ctx, "failed to read the VNF descriptor", "package", v.Package, "error", err)
+			r.attempt.Log().WarnContext(ctx, "failed to read the VNF descriptor", "package", v.Running(), "error", err)
 			continue
 		}
 		flavor, err := topology.Flavor(v.Instantiated.Flavor)

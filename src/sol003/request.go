@@ -94,10 +94,12 @@ func (m *Manager) first(v nf.VNF, r record, op nf.Operation) operation.Request {
 			return []store.Op{inserted}, err
 		},
 		Lock: func(ctx context.Context, op nf.Operation) (ops []store.Op, err error) {
-			if r.Task.After.Package != v.Package {
-				if ops, err = m.cfg.Packages.HoldOps(ctx, holding(v, r.Task.After.Package)); err != nil {
+			for _, pkg := range unheld(v, r.Task.After) {
+				held, err := m.cfg.Packages.HoldOps(ctx, holding(v, pkg))
+				if err != nil {
 					return nil, err
 				}
+				ops = append(ops, held...)
 			}
 			if stacked(r.Task.After) && !stacked(v) {
 				held, err := m.cfg.Packages.HoldOps(ctx, cloudHolding(v, r.Task.After.Instantiated.Region))

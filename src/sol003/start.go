@@ -145,7 +145,7 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 		return changes.Act(ctx, id, nf.ActRequest{Verb: nf.Heal, Pods: pods, Options: r.options()})
 	default:
 		op, err := changes.Upgrade(ctx, id, nf.UpgradeRequest{Options: r.options(), Edit: func(s *nf.Spec) error {
-			s.Package, s.Networks = after.Package, attached(s.Networks, rec.Task.Attach)
+			s.Package, s.Networks = after.Running(), attached(s.Networks, rec.Task.Attach)
 			if rec.Operation == nf.OccurrenceCurrentPackage {
 				s.Inputs.Parameters = maps.Clone(rec.Task.Inputs)
 			}

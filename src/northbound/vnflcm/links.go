@@ -115,7 +115,7 @@ func (cs changes) attachments(ctx context.Context, id, flavor string, extra map[
 	if in := v.Instantiated; in != nil {
 		flavor, given = cmp.Or(flavor, in.Flavor), cmp.Or(given, in.Params[pointMap])
 	}
-	workloads, err := cs.points(ctx, v.Package, flavor)
+	workloads, err := cs.points(ctx, v.Running(), flavor)
 	if err != nil {
 		return nil, err
 	}

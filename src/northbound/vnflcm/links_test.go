@@ -54,6 +54,12 @@ func TestExternalLinks(t *testing.T) {
 		if r, _ := w.last.(nf.ConnectVNFRequest); len(r.Networks) != 1 || r.Networks[0].Workload != "db" {
 			t.Errorf("the map of the instantiation: %+v", r.Networks)
 		}
+		at = w.instantiated()
+		w.set(at, func(v *nf.VNF) { v.Package, v.Instantiated.Package = "next", v.Package })
+		w.accepted("POST", at+"/change_ext_conn", w.linked(`{}`))
+		if r, _ := w.last.(nf.ConnectVNFRequest); len(r.Networks) != 1 || r.Networks[0].Workload != "web" {
+			t.Errorf("the connection points of the package that runs: %+v", r.Networks)
+		}
 		w.want(http.StatusNotFound, "POST", "/vnf_instances/none/change_ext_conn", w.linked(`{}`))
 	})
 }
