@@ -185,11 +185,9 @@ func (rs resolver) granted(ctx context.Context, o nf.Occurrence, t task, g nf.Gr
 		case !initial && region.ID != in.Region:
 			return refuse("it has VIM %s, and the VNF is in another one", region.VIMName())
 		case initial:
-			in.Region, t.After.VIMs = region.ID, maps.Clone(t.After.VIMs)
-			if t.After.VIMs == nil {
-				t.After.VIMs = map[string]nf.VIMConnection{}
+			if err := moveTo(region, &t.After, vims); err != nil {
+				return t, err
 			}
-			maps.Copy(t.After.VIMs, vims)
 		}
 	}
 	if len(g.Zones) == 0 {
@@ -206,6 +204,23 @@ func (rs resolver) granted(ctx context.Context, o nf.Occurrence, t task, g nf.Gr
 		in.Zones[vdu] = g.Zones[vdu]
 	}
 	return t, nil
+}
+
+// moveTo places a VNF that is to be instantiated in the region that a grant demands. A
+// namespace that the request does not name is the default one of that region.
+func moveTo(region nf.Region, v *nf.VNF, vims map[string]nf.VIMConnection) error {
+	in := v.Instantiated
+	if region.ID != in.Region {
+		if err := namespaced(*v, in, region); err != nil {
+			return err
+		}
+	}
+	in.Region, v.VIMs = region.ID, maps.Clone(v.VIMs)
+	if v.VIMs == nil {
+		v.VIMs = map[string]nf.VIMConnection{}
+	}
+	maps.Copy(v.VIMs, vims)
+	return nil
 }
 
 // vimOf returns the key of the VIM that a grant demands; empty if it demands none.

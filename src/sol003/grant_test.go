@@ -138,6 +138,47 @@ func TestGrantedPlaces(t *testing.T) {
 	}
 }
 
+// TestGrantedNamespace has grants that demand another VIM than that of the request, whose
+// default namespace is another one.
+func TestGrantedNamespace(t *testing.T) {
+	cases := map[string]struct {
+		reason, fallback string
+		extra            map[string]any
+		answer           nf.Grant
+		want             string // empty: the occurrence is rolled back
+	}{
+		"Default": {"it is the default one of the granted VIM", "west-apps", nil, nf.Grant{VIMs: westVIM, VIM: "granted"}, "west-apps"},
+		"None":    {"which may have none", "", nil, nf.Grant{VIMs: westVIM, VIM: "granted"}, "default"},
+		"Given":   {"the request has precedence", "west-apps", map[string]any{"namespace": "mine"}, nf.Grant{VIMs: westVIM, VIM: "granted"}, "mine"},
+		"Stays":   {"the VIM of the request keeps its own", "west-apps", nil, nf.Grant{}, "apps"},
+		"Invalid": {"one that is not a name is refused", "West_Apps", nil, nf.Grant{VIMs: westVIM, VIM: "granted"}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				west := w.regions["west"]
+				west.DefaultNamespace = tc.fallback
+				w.regions["west"], w.answer = west, tc.answer
+				m, _ := w.start(t, func(c *config) { c.Granter = w })
+				id, want := create(t, m), nf.OccurrenceCompleted
+				if tc.want == "" {
+					want = nf.OccurrenceRolledBack
+				}
+				do(t, m, want, func() (nf.Occurrence, error) {
+					return m.Instantiate(t.Context(), id, nf.InstantiateVNFRequest{Flavor: "simple", VNFRequest: nf.VNFRequest{Extra: tc.extra}})
+				})
+				if tc.want == "" {
+					return
+				}
+				if in, v := w.engine.instances[id], get(t, m, id); in.Namespace != tc.want || v.Instantiated.Namespace != tc.want {
+					t.Errorf("%s: the instance is in namespace %s, the VNF in %s, want %s", tc.reason, in.Namespace, v.Instantiated.Namespace, tc.want)
+				}
+			})
+		})
+	}
+}
+
 // TestGrantsThatMove refuses grants that place more pods where the others are not.
 func TestGrantsThatMove(t *testing.T) {
 	cases := map[string]struct {

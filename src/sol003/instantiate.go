@@ -68,7 +68,14 @@ func (rs resolver) place(v nf.VNF, in *nf.InstantiatedVNF, region nf.Region, req
 	if region.Type == nf.OpenStackRegion {
 		return rs.stacking(v, in, req)
 	}
-	in.Namespace = cmp.Or(in.Namespace, region.DefaultNamespace, "default")
+	return namespaced(v, in, region)
+}
+
+// namespaced gives an instantiation its namespace: that of the request, or else the default
+// one of its region.
+func namespaced(v nf.VNF, in *nf.InstantiatedVNF, region nf.Region) error {
+	given, _ := in.Params[namespaceParameter].(string)
+	in.Namespace = cmp.Or(given, region.DefaultNamespace, "default")
 	if faults := nf.CheckNamespace("additionalParams.namespace", in.Namespace); len(faults) > 0 {
 		return nf.E(nf.Invalid, string(nf.Instantiate), "VNF "+v.ID, faults)
 	}
