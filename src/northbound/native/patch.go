@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // patch is a JSON merge patch (RFC 7396) of an object.
@@ -22,7 +23,7 @@ func apply[T any](p patch, document T) (T, error) {
 	if err := json.Unmarshal(raw, &present); err != nil {
 		return out, fmt.Errorf("cannot decode the object before the patch: %w", err)
 	}
-	if raw, err = json.Marshal(merge(present, map[string]any(p))); err != nil {
+	if raw, err = json.Marshal(nf.MergePatch(present, map[string]any(p))); err != nil {
 		return out, fmt.Errorf("cannot encode the patched object: %w", err)
 	}
 	err = json.Unmarshal(raw, &out)
@@ -33,24 +34,4 @@ func apply[T any](p patch, document T) (T, error) {
 		return out, fmt.Errorf("cannot decode the patched object: %w", err)
 	}
 	return out, nil
-}
-
-// merge implements MergePatch of RFC 7396, section 2.
-func merge(target, change any) any {
-	fields, ok := change.(map[string]any)
-	if !ok {
-		return change
-	}
-	out := map[string]any{}
-	if present, ok := target.(map[string]any); ok {
-		maps.Copy(out, present)
-	}
-	for name, value := range fields {
-		if value == nil {
-			delete(out, name)
-			continue
-		}
-		out[name] = merge(out[name], value)
-	}
-	return out
 }

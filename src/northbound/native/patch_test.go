@@ -92,12 +92,12 @@ func FuzzMerge(f *testing.F) {
 				return
 			}
 		}
-		got := merge(target, p)
+		got := nf.MergePatch(target, p)
 		if diff := cmp.Diff(before, target) + cmp.Diff(again, p); diff != "" {
 			t.Errorf("%s patched with %s changed what it was given:\n%s", present, change, diff)
 		}
 		checkMerged(t, before, p, got)
-		if diff := cmp.Diff(got, merge(got, p)); diff != "" {
+		if diff := cmp.Diff(got, nf.MergePatch(got, p)); diff != "" {
 			t.Errorf("%s patched with %s twice is something else (-once +twice):\n%s", present, change, diff)
 		}
 		fields, isObject := before.(map[string]any)

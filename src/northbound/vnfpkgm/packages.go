@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"reflect"
 	"time"
@@ -114,7 +113,8 @@ func (ps packages) update(w http.ResponseWriter, r *http.Request) error {
 			}
 			p.Disabled, changed.Operational = change.Operational == disabled, change.Operational
 		}
-		if merged := merge(p.UserData, change.UserData); !reflect.DeepEqual(merged, p.UserData) && len(merged)+len(p.UserData) > 0 {
+		merged, _ := nf.MergePatch(p.UserData, change.UserData).(map[string]any)
+		if !reflect.DeepEqual(merged, p.UserData) && len(merged)+len(p.UserData) > 0 {
 			p.UserData, changed.UserData = merged, change.UserData
 		}
 		if changed.Operational == "" && changed.UserData == nil {
@@ -126,27 +126,6 @@ func (ps packages) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return northbound.Answer(w, http.StatusOK, changed)
-}
-
-// merge applies a merge patch (RFC 7396) to user data.
-func merge(data, change map[string]any) map[string]any {
-	out := maps.Clone(data)
-	if out == nil {
-		out = map[string]any{}
-	}
-	for key, value := range change {
-		inner, nested := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(out, key)
-		case nested:
-			before, _ := out[key].(map[string]any)
-			out[key] = merge(before, inner)
-		default:
-			out[key] = value
-		}
-	}
-	return out
 }
 
 func (ps packages) remove(w http.ResponseWriter, r *http.Request) error {
