@@ -59,9 +59,9 @@ type VNFFilter struct {
 	States     []OccurrenceState     `json:"states,omitempty"`     // of those
 
 	Resources  []string        `json:"resources,omitempty"`  // types of the faulty resource, of notices of alarms
-	Severities []AlarmSeverity `json:"severities,omitempty"` // of those, and so are the next two
-	Events     []string        `json:"events,omitempty"`
-	Causes     []string        `json:"causes,omitempty"`
+	Events     []string        `json:"events,omitempty"`     // of those
+	Causes     []string        `json:"causes,omitempty"`     // of those
+	Severities []AlarmSeverity `json:"severities,omitempty"` // of alarms that are not cleared; it selects each notice that one is cleared
 }
 
 // VNFProduct selects VNFs by their VNFD. A field that is empty selects all.
@@ -88,7 +88,9 @@ func (f VNFFilter) Selects(n Notice) bool {
 		return amongst(f.Operations, o.Operation) && amongst(f.States, o.State)
 	}
 	if a := n.Alarm; a != nil {
-		return amongst(f.Resources, a.ResourceType) && amongst(f.Severities, a.Severity) && amongst(f.Events, a.Event) && amongst(f.Causes, a.Cause)
+		// A cleared alarm no longer has the severity with which the subscriber knows it.
+		severe := n.Kind == NoticeCleared || amongst(f.Severities, a.Severity)
+		return severe && amongst(f.Resources, a.ResourceType) && amongst(f.Events, a.Event) && amongst(f.Causes, a.Cause)
 	}
 	return true
 }
