@@ -16,6 +16,23 @@ var (
 	_ OccurrenceKeeper = VNFs{}
 )
 
+// Instantiable implements VNFChanges. It requires instance:instantiate in the project.
+func (vs VNFs) Instantiable(ctx context.Context, id string, req nf.InstantiateVNFRequest) (o nf.Occurrence, repeated bool, err error) {
+	if _, err := vs.allowed(ctx, id, nf.CreateInstance); err != nil {
+		return nf.Occurrence{}, false, err
+	}
+	if err := vs.guard.own(ctx, &req.Key); err != nil {
+		return nf.Occurrence{}, false, err
+	}
+	o, repeated, err = vs.keeper.Instantiable(ctx, id, req)
+	if err != nil || !repeated {
+		return nf.Occurrence{}, false, vs.guard.shown(ctx, err)
+	}
+	nf.TrailOf(ctx).Begin(o.ID)
+	o, err = vs.shown(ctx, o)
+	return o, true, err
+}
+
 // Instantiate implements VNFChanges. It requires instance:instantiate in the project and
 // the region of each VIM, and region:read there; and for networks, network:read, or
 // network:write for those that it creates. A region that it makes requires region:write, and

@@ -27,6 +27,9 @@ type VNFRecords interface {
 
 // VNFChanges starts occurrences that change what runs.
 type VNFChanges interface {
+	// Instantiable checks a request except for its VIMs, and accepts nothing. It returns the
+	// occurrence if the request was accepted before.
+	Instantiable(ctx context.Context, id string, req nf.InstantiateVNFRequest) (o nf.Occurrence, repeated bool, err error)
 	Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error)
 	Terminate(ctx context.Context, id string, req nf.TerminateVNFRequest) (nf.Occurrence, error)
 	Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) (nf.Occurrence, error)

@@ -129,7 +129,7 @@ func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store
 	r.Changes++
 	r.enter(nf.OccurrenceFailed, now)
 	r.Noticed, r.Task.Inputs, r.Task.Secret = r.State, withoutHosts(r.Task.Inputs), nil
-	if ops, err = m.noticeOps(ctx, noticeOf(r, v)); err != nil {
+	if ops, err = noticeOps(ctx, m.notices, noticeOf(r, v)); err != nil {
 		return r, nil, err
 	}
 	occurrence, err := m.occurrences.ReplaceOp(id, r, read[0])

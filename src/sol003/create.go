@@ -171,7 +171,7 @@ func (m *Manager) deletion(ctx context.Context, id string) ([]store.Op, error) {
 	if v.Instantiated != nil {
 		return nil, nf.E(nf.Conflict, "delete", "VNF "+id, errors.New("it is instantiated; terminate it first"))
 	}
-	ops, err := m.noticeOps(ctx, nf.Notice{ID: noticeID(v.Updated, v.ID, 2, "deleted"), Kind: nf.NoticeDeletion, Time: m.now(), VNF: shown(v)})
+	ops, err := noticeOps(ctx, m.notices, nf.Notice{ID: noticeID(v.Updated, v.ID, 2, "deleted"), Kind: nf.NoticeDeletion, Time: m.now(), VNF: shown(v)})
 	if err != nil {
 		return nil, err
 	}

@@ -84,12 +84,12 @@ func shown(v nf.VNF) nf.VNF {
 }
 
 // noticeOps returns the op that stores a notice. There is none if it is stored.
-func (m *Manager) noticeOps(ctx context.Context, n nf.Notice) ([]store.Op, error) {
-	_, err := m.notices.Get(ctx, n.ID)
+func noticeOps(ctx context.Context, notices store.Table[nf.Notice], n nf.Notice) ([]store.Op, error) {
+	_, err := notices.Get(ctx, n.ID)
 	if err == nil || nf.KindOf(err) != nf.NotFound {
 		return nil, err
 	}
-	op, err := m.notices.InsertOp(n.ID, n)
+	op, err := notices.InsertOp(n.ID, n)
 	return []store.Op{op}, err
 }
 
@@ -177,11 +177,11 @@ func (j *journal) ops(ctx context.Context) ([]store.Op, error) {
 		if !noticed {
 			continue
 		}
-		noticeOps, err := j.m.noticeOps(ctx, n)
+		stored, err := noticeOps(ctx, j.m.notices, n)
 		if err != nil {
 			return nil, err
 		}
-		ops = append(ops, noticeOps...)
+		ops = append(ops, stored...)
 	}
 	if !made {
 		return nil, nil

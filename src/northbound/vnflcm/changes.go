@@ -107,27 +107,41 @@ func (cs changes) instantiate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	vims, err := cs.connected(r.Context(), vnfOf(r), in.VIMs.connections())
-	if err != nil {
-		return err
-	}
-	o, err := cs.changes.Instantiate(r.Context(), vnfOf(r), nf.InstantiateVNFRequest{
-		VNFRequest: common, Flavor: in.Flavor, Level: in.Level, VIMs: vims, Networks: networks, Extensions: in.Extensions, Configurable: in.Configurable,
+	o, err := cs.connected(r.Context(), vnfOf(r), nf.InstantiateVNFRequest{
+		VNFRequest: common, Flavor: in.Flavor, Level: in.Level, VIMs: in.VIMs.connections(), Networks: networks,
+		Extensions: in.Extensions, Configurable: in.Configurable,
 	})
 	return cs.answer(w, r, o, err)
 }
 
-// connected registers the VIMs that the connections of an instantiation describe. A VIM that
-// no VNF comes to use is removed later.
-func (cs changes) connected(ctx context.Context, id string, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.VIMConnectionRequest, error) {
-	if len(wanted) == 0 {
-		return nil, nil
+// connected instantiates a VNF after it has registered the VIMs that the connections of the
+// request describe. A VIM that no VNF comes to use is removed later. The registration
+// replaces the access of a VIM in use, so a request that is refused, or was accepted before,
+// must not come to it.
+func (cs changes) connected(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
+	if describes(req.VIMs) {
+		if o, repeated, err := cs.changes.Instantiable(ctx, id, req); err != nil || repeated {
+			return o, err
+		}
+		v, err := cs.vnfs.VNF(ctx, id)
+		if err != nil {
+			return nf.Occurrence{}, err
+		}
+		if req.VIMs, err = cs.connections(ctx, v.Project, req.VIMs); err != nil {
+			return nf.Occurrence{}, err
+		}
 	}
-	v, err := cs.vnfs.VNF(ctx, id)
-	if err != nil {
-		return nil, err
+	return cs.changes.Instantiate(ctx, id, req)
+}
+
+// describes reports whether a connection has an access.
+func describes(vims map[string]nf.VIMConnectionRequest) bool {
+	for _, c := range vims {
+		if len(c.Access) > 0 {
+			return true
+		}
 	}
-	return cs.connections(ctx, v.Project, wanted)
+	return false
 }
 
 // termination is a TerminateVnfRequest.

@@ -42,3 +42,35 @@ func TestConnections(t *testing.T) {
 		t.Errorf("the connections of %q are registered", asked)
 	}
 }
+
+// TestRefusedConnections registers no VIM for a request that starts no occurrence: that would
+// replace the access of a VIM that VNFs use.
+func TestRefusedConnections(t *testing.T) {
+	t.Parallel()
+	const body = `{"flavourId": "simple", "vimConnectionInfo": {"vim1": {"vimType": "ETSINFV.KUBERNETES.V_1", "accessInfo": {"bearer_token": "s3cret"}}}}`
+	calls := 0
+	w := newWorld(t, "/vnflcm/v2", func(c *vnflcm.Config) {
+		c.Connections = func(_ context.Context, _ string, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.VIMConnectionRequest, error) {
+			calls++
+			return wanted, nil
+		}
+	})
+	want := func(reason string, number int) {
+		t.Helper()
+		if calls != number {
+			t.Errorf("%s: VIMs are registered %d times, want %d", reason, calls, number)
+		}
+		calls = 0
+	}
+	w.want(http.StatusConflict, "POST", w.instantiated()+"/instantiate", body)
+	want("the VNF is instantiated", 0)
+	at := w.created()
+	first := w.accepted("POST", at+"/instantiate", body, "Idempotency-Key", "k")
+	want("the first request", 1)
+	if again := w.accepted("POST", at+"/instantiate", body, "Idempotency-Key", "k"); again != first {
+		t.Errorf("the repeated request started %s, want %s", again, first)
+	}
+	want("it repeats a request", 0)
+	w.want(http.StatusConflict, "POST", at+"/instantiate", body)
+	want("an occurrence runs", 0)
+}

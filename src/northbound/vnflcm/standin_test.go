@@ -21,7 +21,8 @@ type standIn struct {
 	ids         int
 	vnfs        map[string]nf.VNF
 	occurrences map[string]nf.Occurrence
-	last        any // the last request
+	accepted    map[nf.RequestKey]string // occurrences, by the keys of their requests
+	last        any                      // the last request
 	lastKey     nf.RequestKey
 	from        nf.Cursor // of the last list
 	fails       error     // of every change, if not nil
@@ -40,7 +41,7 @@ const knownVNFD = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
 func epoch() time.Time { return time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC) }
 
 func newStandIn() *standIn {
-	return &standIn{vnfs: map[string]nf.VNF{}, occurrences: map[string]nf.Occurrence{}}
+	return &standIn{vnfs: map[string]nf.VNF{}, occurrences: map[string]nf.Occurrence{}, accepted: map[nf.RequestKey]string{}}
 }
 
 func (s *standIn) id(kind string) string {
@@ -105,26 +106,48 @@ func (s *standIn) Delete(_ context.Context, id string) error {
 	return nil
 }
 
-// begin starts an occurrence on a VNF that is instantiated, or on one that is not.
+// ready returns a VNF that can have an occurrence: one that is instantiated, or one that is
+// not. It returns the occurrence of a request that was accepted before.
+func (s *standIn) ready(id string, operation nf.OccurrenceOperation, key nf.RequestKey) (v nf.VNF, o nf.Occurrence, repeated bool, err error) {
+	if occurrence, found := s.accepted[key]; found {
+		return v, s.occurrences[occurrence], true, nil
+	}
+	v, err = s.find(id)
+	switch {
+	case s.fails != nil:
+		err = s.fails
+	case err != nil:
+	case v.Occurrence != "":
+		err = nf.E(nf.Busy, "change", "VNF "+id, errors.New("another occurrence is in progress"))
+	case operation != nf.OccurrenceModify && (v.Instantiated != nil) == (operation == nf.OccurrenceInstantiate):
+		err = nf.E(nf.Conflict, "change", "VNF "+id, errors.New("its state does not allow it"))
+	}
+	return v, o, false, err
+}
+
+// begin starts an occurrence of a VNF.
 func (s *standIn) begin(id string, operation nf.OccurrenceOperation, common nf.VNFRequest, r any) (nf.Occurrence, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last, s.lastKey = r, common.Key
-	v, err := s.find(id)
-	switch {
-	case s.fails != nil:
-		return nf.Occurrence{}, s.fails
-	case err != nil:
-		return nf.Occurrence{}, err
-	case v.Occurrence != "":
-		return nf.Occurrence{}, nf.E(nf.Busy, "change", "VNF "+id, errors.New("another occurrence is in progress"))
-	case operation != nf.OccurrenceModify && (v.Instantiated != nil) == (operation == nf.OccurrenceInstantiate):
-		return nf.Occurrence{}, nf.E(nf.Conflict, "change", "VNF "+id, errors.New("its state does not allow it"))
+	v, o, repeated, err := s.ready(id, operation, common.Key)
+	if err != nil || repeated {
+		return o, err
 	}
-	o := nf.Occurrence{ID: s.id("occ"), VNF: id, Operation: operation, State: nf.OccurrenceStarting, Entered: epoch(), Started: epoch(), Params: common.Params}
+	o = nf.Occurrence{ID: s.id("occ"), VNF: id, Operation: operation, State: nf.OccurrenceStarting, Entered: epoch(), Started: epoch(), Params: common.Params}
 	v.Occurrence = o.ID
 	s.occurrences[o.ID], s.vnfs[id] = o, v
+	if common.Key.Key != "" {
+		s.accepted[common.Key] = o.ID
+	}
 	return o, nil
+}
+
+func (s *standIn) Instantiable(_ context.Context, id string, r nf.InstantiateVNFRequest) (nf.Occurrence, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, o, repeated, err := s.ready(id, nf.OccurrenceInstantiate, r.Key)
+	return o, repeated, err
 }
 
 func (s *standIn) Instantiate(_ context.Context, id string, r nf.InstantiateVNFRequest) (nf.Occurrence, error) {
