@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
 // region returns the region of a new VIM.
@@ -39,6 +40,7 @@ func (in given) change(r *nf.Region) error {
 	}
 	if in.Extra != nil {
 		vim.Extra = in.Extra
+		v = append(v, northbound.CheckMasks("extra", in.Extra, masked)...)
 	}
 	r.VIM = &vim
 	var c credentials

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
 // flag is a boolean that may also be a text, as in "True".
@@ -87,7 +88,7 @@ func answerOf(r nf.Region) answer {
 	if v := r.VIM; v != nil {
 		out.Default = v.Default
 		if v.Extra != nil {
-			out.Extra = v.Extra
+			out.Extra = northbound.MaskFields(v.Extra, masked)
 		}
 		if o := v.OpenStack; o != nil {
 			out.AuthURL, out.Project, out.Verified = o.AuthURL, project{o.Project, o.ProjectDomain}, !o.Insecure

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -37,7 +39,11 @@ type properties struct {
 }
 
 func checkProperties(p properties) nf.Violations {
-	return append(checkStored("extensions", p.Extensions), checkStored("vnfConfigurableProperties", p.Configurable)...)
+	wrong := append(checkStored("extensions", p.Extensions), checkStored("vnfConfigurableProperties", p.Configurable)...)
+	for _, key := range slices.Sorted(maps.Keys(p.VIMs)) {
+		wrong = append(wrong, northbound.CheckMasks("vimConnectionInfo."+nf.Clip(key, maxQuote)+".extra", p.VIMs[key].Extra, nf.Masked)...)
+	}
+	return wrong
 }
 
 // read decodes the body of a request, which is an empty object if it is missing, and

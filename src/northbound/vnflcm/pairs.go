@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
 // maxText limits a text in a map of key-value pairs, in characters.
@@ -84,7 +85,7 @@ func public(content map[string]any) (json.RawMessage, error) {
 		if name == "vimConnectionInfo" {
 			value = publicVIMs(value)
 		}
-		out[name] = masked(value)
+		out[name] = northbound.Mask(value, nf.Masked)
 	}
 	document, err := json.Marshal(out)
 	switch {
@@ -128,33 +129,4 @@ func publicVIM(connection any) any {
 		out["interfaceInfo"] = map[string]any{"endpoint": text}
 	}
 	return out
-}
-
-// masked returns a copy of a value in which secrets are replaced, at any depth.
-func masked(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(value))
-		for name, inner := range value {
-			if out[name] = masked(inner); isSecret(name) {
-				out[name] = nf.Masked
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(value))
-		for i, inner := range value {
-			out[i] = masked(inner)
-		}
-		return out
-	}
-	return value
-}
-
-// isSecret reports whether an attribute is named as a secret.
-func isSecret(name string) bool {
-	plain := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
-	return slices.ContainsFunc([]string{"password", "passphrase", "secret", "token", "privatekey", "clientkey", "apikey", "credential", "kubeconfig"}, func(word string) bool {
-		return strings.Contains(plain, word)
-	})
 }

@@ -7,9 +7,11 @@ import (
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// vim is a VimConnectionInfo of a response. It has nothing of a request's access.
+// vim is a VimConnectionInfo of a response. It has nothing of a request's access, and no
+// secrets of its further data.
 type vim struct {
 	ID    string         `json:"id,omitempty"` // in a list
 	VIM   string         `json:"vimId"`
@@ -29,7 +31,7 @@ func (e edition) vimsOf(vims map[string]nf.VIMConnection) any {
 	}
 	list, byKey := []vim{}, map[string]vim{}
 	for _, key := range slices.Sorted(maps.Keys(vims)) {
-		shown := vim{VIM: vims[key].VIM, Type: vims[key].Type, Extra: vims[key].Extra}
+		shown := vim{VIM: vims[key].VIM, Type: vims[key].Type, Extra: northbound.MaskFields(vims[key].Extra, nf.Masked)}
 		if server := vims[key].Server; server != "" {
 			shown.At = &vimAddress{server}
 		}
