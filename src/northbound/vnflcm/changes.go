@@ -109,9 +109,15 @@ func (cs changes) instantiate(w http.ResponseWriter, r *http.Request) error {
 	if len(in.Managed) > 0 {
 		return unprocessable(nf.Violations{{Field: "extManagedVirtualLinks[0]", Message: "is not supported; name the network in extVirtualLinks"}})
 	}
-	networks, err := cs.attachments(r.Context(), vnfOf(r), in.Flavor, common.Extra, in.Links)
-	if err != nil {
-		return err
+	var networks []nf.Attachment
+	if len(in.Links) > 0 {
+		v, err := cs.vnfs.VNF(r.Context(), vnfOf(r))
+		if err == nil {
+			networks, err = cs.attachments(r.Context(), v, in.Flavor, common.Extra, in.Links)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	o, err := cs.connected(r.Context(), vnfOf(r), nf.InstantiateVNFRequest{
 		VNFRequest: common, Flavor: in.Flavor, Level: in.Level, VIMs: in.VIMs.connections(), Networks: networks,

@@ -89,11 +89,19 @@ func (cs changes) connect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	networks, err := cs.attachments(r.Context(), vnfOf(r), "", common.Extra, in.Links)
+	v, err := cs.vnfs.VNF(r.Context(), vnfOf(r))
 	if err != nil {
 		return err
 	}
-	o, err := cs.modifications.Connect(r.Context(), vnfOf(r), nf.ConnectVNFRequest{VNFRequest: common, Networks: networks})
+	req := nf.ConnectVNFRequest{VNFRequest: common}
+	// A VNF that is not instantiated has no workloads to map to: the ledger refuses the
+	// request, or knows its key.
+	if v.Instantiated != nil {
+		if req.Networks, err = cs.attachments(r.Context(), v, "", common.Extra, in.Links); err != nil {
+			return err
+		}
+	}
+	o, err := cs.modifications.Connect(r.Context(), v.ID, req)
 	return cs.answer(w, r, o, err)
 }
 
@@ -103,14 +111,7 @@ const pointMap = "cp_map"
 // attachments returns the attachments that external links of a VNF ask for. Without a
 // flavor, that of the instantiated VNF is used. It returns nf.Invalid, or nf.Unsupported
 // for what an attachment does not have.
-func (cs changes) attachments(ctx context.Context, id, flavor string, extra map[string]any, links []externalLink) ([]nf.Attachment, error) {
-	if len(links) == 0 {
-		return nil, nil
-	}
-	v, err := cs.vnfs.VNF(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+func (cs changes) attachments(ctx context.Context, v nf.VNF, flavor string, extra map[string]any, links []externalLink) ([]nf.Attachment, error) {
 	given := extra[pointMap]
 	if in := v.Instantiated; in != nil {
 		flavor, given = cmp.Or(flavor, in.Flavor), cmp.Or(given, in.Params[pointMap])

@@ -61,6 +61,14 @@ func TestExternalLinks(t *testing.T) {
 			t.Errorf("the connection points of the package that runs: %+v", r.Networks)
 		}
 		w.want(http.StatusNotFound, "POST", "/vnf_instances/none/change_ext_conn", w.linked(`{}`))
+
+		at = w.instantiated()
+		first := w.accepted("POST", at+"/change_ext_conn", w.linked(`{}`), "Idempotency-Key", "k")
+		w.enter(occurrenceID(first), nf.OccurrenceCompleted)
+		w.set(at, func(v *nf.VNF) { v.Instantiated = nil })
+		if again := w.accepted("POST", at+"/change_ext_conn", w.linked(`{}`), "Idempotency-Key", "k"); again != first {
+			t.Errorf("the VNF is terminated, and the repeated request started %s, want %s", again, first)
+		}
 	})
 }
 

@@ -86,6 +86,7 @@ func TestWrongRequests(t *testing.T) {
 		"VNFCs":          {"a component is changed once", "PATCH", at, `{"vnfcInfoModifications": [{"id": "a", "vnfcConfigurableProperties": {}}, {"id": "a", "vnfcConfigurableProperties": {}}]}`, nil, 400, read + "vnfcInfoModifications[1].id: is given twice"},
 		"VNFCProperties": {"and to something", "PATCH", at, `{"vnfcInfoModifications": [{"id": "a"}]}`, nil, 400, read + "vnfcInfoModifications[0].vnfcConfigurableProperties: is missing"},
 		"NoLinks":        {"links are named", "POST", used + "/change_ext_conn", "{}", nil, 400, read + "extVirtualLinks: is missing"},
+		"NotConnected":   {"the state is checked before the links", "POST", at + "/change_ext_conn", w.linked("{}"), nil, 409, "cannot change VNF vnf-0001: its state does not allow it"},
 		"NoParams":       {"a new package has parameters", "POST", used + "/change_vnfpkg", `{"vnfdId": "x"}`, nil, 400, read + "additionalParams: is missing"},
 		"PackageLinks":   {"it changes no links", "POST", used + "/change_vnfpkg", `{"vnfdId": "x", "additionalParams": {}, "extVirtualLinks": [{}]}`, nil, 422, "cannot carry out the request: extVirtualLinks[0]: is not supported here; use change_ext_conn"},
 
