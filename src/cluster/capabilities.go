@@ -64,9 +64,6 @@ func (c *Cluster) RegionCapabilities(ctx context.Context, fresh bool) (nf.Region
 	if known, ok := recent(); ok {
 		return known, nil // read while this request waited
 	}
-	if fresh {
-		c.service.apis.forget()
-	}
 	read, err := readCapabilities(ctx, c)
 	if err == nil {
 		s.known.Add(c.transport, read)
@@ -76,11 +73,11 @@ func (c *Cluster) RegionCapabilities(ctx context.Context, fresh bool) (nf.Region
 
 // readCapabilities reads the parts of the capabilities in parallel.
 func readCapabilities(ctx context.Context, c *Cluster) (nf.RegionCapabilities, error) {
-	apis, err := c.Capabilities(ctx)
+	ks, err := c.service.apis.discover(ctx) // cached kinds may be of any age
 	if err != nil {
 		return nf.RegionCapabilities{}, err
 	}
-	ks, err := c.service.apis.kinds(ctx, nil)
+	apis, err := c.Capabilities(ctx)
 	if err != nil {
 		return nf.RegionCapabilities{}, err
 	}

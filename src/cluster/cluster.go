@@ -78,7 +78,7 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 	}
 	c := &client{
 		region: region(id), transport: bt, answers: newAnswers(pc.Clock), verb: untyped.Verb, parallel: pc.Parallel,
-		apis: &apis{region: region(id), usage: bt.usage, discovery: surveys, sets: pc.kinds, rules: pc.Readiness},
+		apis: &apis{region: region(id), usage: bt.usage, discovery: surveys, sets: pc.kinds, rules: pc.Readiness, clock: pc.Clock},
 	}
 	return &Cluster{
 		transport: bt, credential: credentialOf(access), service: c, client: c,

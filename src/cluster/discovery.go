@@ -55,28 +55,21 @@ func (c *Cluster) Served(ctx context.Context, kinds []nf.Ref) ([]nf.Ref, error) 
 }
 
 // Scope reports whether a kind is served in the given version, and whether it
-// is namespaced.
+// is namespaced. That a kind is not served may be known for at most 30 s. Scope returns
+// nf.Unreachable if the group of the kind cannot be read at the moment.
 func (c *Cluster) Scope(ctx context.Context, ref nf.Ref) (namespaced, served bool, err error) {
-	ks, err := c.client.apis.kinds(ctx, nil)
-	if err != nil {
-		return false, false, err
-	}
-	k, served := ks.exact(gvkOf(ref))
-	return k.namespaced, served, nil
+	k, served, err := c.client.apis.find(ctx, gvkOf(ref))
+	return k.namespaced, served, err
 }
 
 // Lookup returns an object, or, if ref.Name is empty, a list of the kind's
 // objects in ref.Namespace, or in all namespaces if that is empty. It returns
 // nil if the object or the kind does not exist, and nf.Invalid if name or
-// namespace is malformed.
+// namespace is malformed. It finds the kind as Scope does.
 func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error) {
-	ks, err := c.client.apis.kinds(ctx, nil)
-	if err != nil {
+	k, served, err := c.client.apis.find(ctx, gvkOf(ref))
+	if err != nil || !served {
 		return nil, err
-	}
-	k, served := ks.exact(gvkOf(ref))
-	if !served {
-		return nil, nil
 	}
 	for field, name := range map[string]string{"namespace": ref.Namespace, "name": ref.Name} {
 		if wrong := rest.IsValidPathSegmentName(name); len(wrong) > 0 {

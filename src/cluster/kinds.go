@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -114,26 +115,60 @@ type apis struct {
 	discovery *discovery.DiscoveryClient
 	sets      *kindSets
 	rules     *readiness.Rules
+	clock     func() time.Time
 
 	mu        sync.Mutex
-	known     *kinds // nil: not read yet
-	forgotten uint64 // how often forget was called
+	known     *kinds    // nil: not read yet
+	read      time.Time // when known was read
+	forgotten uint64    // how often forget was called
 }
 
+// kindsTime is the age from which kinds are read again if a group is missing, or a kind
+// that a caller only asks about.
+const kindsTime = 30 * time.Second
+
 // kinds returns the kinds that the API server serves. They are cached, and read
-// again if a requested kind is missing, because it may be new.
+// again if a requested kind is missing, because it may be new. If no kind is requested,
+// they are read again when they are older than kindsTime and some groups could not be
+// read.
 func (a *apis) kinds(ctx context.Context, gvks []schema.GroupVersionKind) (*kinds, error) {
 	a.mu.Lock()
 	known := a.known
 	a.mu.Unlock()
-	if known != nil && serves(known.exact, gvks) {
+	if known != nil && serves(known.exact, gvks) && (known.partial == nil || len(gvks) > 0 || !a.old()) {
 		return known, nil
 	}
 	return a.discover(ctx)
 }
 
+// old reports whether the kinds are older than kindsTime.
+func (a *apis) old() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.clock().Sub(a.read) > kindsTime
+}
+
+// find returns a kind in exactly the given version, and whether it is served. If it is
+// missing, the kinds are read again only when they are older than kindsTime: a package
+// may ask about many kinds that a region does not serve. find returns nf.Unreachable
+// if the group of the kind cannot be read at the moment.
+func (a *apis) find(ctx context.Context, gvk schema.GroupVersionKind) (k kind, served bool, err error) {
+	ks, err := a.kinds(ctx, nil)
+	if err == nil && !serves(ks.exact, []schema.GroupVersionKind{gvk}) && (ks.hidden(gvk.Group) || a.old()) {
+		ks, err = a.discover(ctx)
+	}
+	if err != nil {
+		return kind{}, false, err
+	}
+	if k, served = ks.exact(gvk); !served && ks.hidden(gvk.Group) {
+		return kind{}, false, a.unreadable(ctx, ks.partial)
+	}
+	return k, served, nil
+}
+
 // discover reads the kinds that the API server serves, and caches them.
 func (a *apis) discover(ctx context.Context) (*kinds, error) {
+	began := a.clock()
 	var groups []*metav1.APIGroup
 	var lists []*metav1.APIResourceList
 	err := a.usage.turn(ctx, a.usage.limits.survey, func(ctx context.Context) (err error) {
@@ -160,7 +195,7 @@ func (a *apis) discover(ctx context.Context) (*kinds, error) {
 	}
 	ks = a.sets.share(ks)
 	a.mu.Lock()
-	a.known = ks
+	a.known, a.read = ks, began
 	a.mu.Unlock()
 	return ks, nil
 }
