@@ -14,14 +14,14 @@ import (
 )
 
 // Capabilities returns the API server's version and APIs, as Helm charts need
-// them. The version is read each time; the APIs are cached.
+// them. The version is read each time; the APIs are at most 30 s old.
 func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
 	var v version.Info
 	_, err := c.client.send(ctx, func() *rest.Request { return c.client.verb(http.MethodGet).AbsPath("/version") }, into(&v))
 	if err != nil {
 		return nf.Capabilities{}, c.client.region.fail(ctx, "read the version of", c.client.region.String(), err)
 	}
-	ks, err := c.client.apis.kinds(ctx, nil)
+	ks, err := c.client.apis.recent(ctx)
 	if err != nil {
 		return nf.Capabilities{}, err
 	}

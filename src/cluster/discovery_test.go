@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,6 +46,10 @@ func TestKindsAge(t *testing.T) {
 		"RegionCapabilities": func(t *testing.T, c *Cluster) (bool, error) {
 			is, err := c.RegionCapabilities(t.Context(), false)
 			return is.Serves("example.org/v1/Gizmo"), err
+		},
+		"Capabilities": func(t *testing.T, c *Cluster) (bool, error) {
+			is, err := c.Capabilities(t.Context())
+			return slices.Contains(is.APIs, "example.org/v1/Gizmo"), err
 		},
 		"Lookup": func(t *testing.T, c *Cluster) (bool, error) {
 			object, err := c.Lookup(t.Context(), gizmo("v1"))

@@ -148,6 +148,14 @@ func (a *apis) old() bool {
 	return a.clock().Sub(a.read) > kindsTime
 }
 
+// recent returns the kinds, which are not older than kindsTime.
+func (a *apis) recent(ctx context.Context) (*kinds, error) {
+	if a.old() {
+		return a.discover(ctx)
+	}
+	return a.kinds(ctx, nil)
+}
+
 // find returns a kind in exactly the given version, and whether it is served. If it is
 // missing, the kinds are read again only when they are older than kindsTime: a package
 // may ask about many kinds that a region does not serve. find returns nf.Unreachable
