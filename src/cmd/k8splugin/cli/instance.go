@@ -68,6 +68,16 @@ func instanceColumns(now clock) []column[wire.Instance] {
 // scope tells instances of one name apart.
 type scope struct{ region, namespace, project string }
 
+// has reports whether an instance is in the scope.
+func (s scope) has(in wire.Instance) bool {
+	for _, of := range [][2]string{{s.region, in.Region}, {s.namespace, in.Namespace}, {s.project, in.Project}} {
+		if of[0] != "" && of[0] != of[1] {
+			return false
+		}
+	}
+	return true
+}
+
 // scoped adds the flags that tell instances of one name apart to commands that take
 // names of instances.
 func (s *session) scoped(verbs ...*cobra.Command) []*cobra.Command {
@@ -84,20 +94,26 @@ func (s *session) find(ctx context.Context, c *client, what string) (wire.Instan
 	return s.findWith(ctx, c, what, nil)
 }
 
-// findWith is find with parameters of the request.
+// findWith is find with parameters of the request. An instance with the id is found only
+// in the scope of the flags.
 func (s *session) findWith(ctx context.Context, c *client, what string, params *api.GetVnfInstanceParams) (wire.Instance, answer, error) {
-	var found wire.Instance
+	var found, elsewhere wire.Instance
 	// Text with a slash is not an id, and would be another path.
 	if !strings.Contains(what, "/") {
 		a, err := c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, what, params)))
 		if err == nil {
-			return found, a, a.decode(&found)
-		}
-		if ExitCode(err) != exitNotFound {
+			err = a.decode(&elsewhere)
+			if err != nil || s.scope.has(elsewhere) {
+				return elsewhere, a, err
+			}
+		} else if ExitCode(err) != exitNotFound {
 			return found, a, err
 		}
 	}
 	id, err := c.idOf(ctx, what, s.scope)
+	if ExitCode(err) == exitNotFound && elsewhere.ID != "" {
+		err = &exitError{exitNotFound, fmt.Errorf("no instance is named %q there; the instance with this id is in region %s, namespace %s", what, elsewhere.Region, elsewhere.Namespace)}
+	}
 	if err != nil {
 		return found, answer{}, err
 	}

@@ -339,6 +339,24 @@ func TestInstance(t *testing.T) {
 				deleteIt + "?timeout=1m30s": {status: 202, location: operation1, body: op1},
 			},
 		},
+		"instance-delete-elsewhere": {
+			reason:  "an instance with the id is in another region, and stays",
+			args:    []string{"instance", "delete", "k3x9vq2m", "--region", "west"},
+			replies: replies{getIt: {body: instanceJSON}, "GET /v1/vnf_instances?cloud_region_id=west&vnf_instance_name=k3x9vq2m": {body: `{"vnf_instances":[]}`}},
+		},
+		"instance-delete-named-as-id": {
+			reason: "an instance in the namespace has the id of another as its name",
+			args:   []string{"instance", "delete", "k3x9vq2m", "-n", "core"},
+			replies: replies{
+				getIt: {body: instanceJSON}, "GET /v1/vnf_instances?namespace=core&vnf_instance_name=k3x9vq2m": {body: `{"vnf_instances":[` + otherJSON + `]}`},
+				"GET /v1/vnf_instances/m1": {body: otherJSON}, "DELETE /v1/vnf_instances/m1": {status: 202, location: operation1, body: op1},
+			},
+		},
+		"instance-delete-here": {
+			reason:  "an instance with the id is in the region and the namespace",
+			args:    []string{"instance", "delete", "k3x9vq2m", "--region", "east", "-n", "edge"},
+			replies: replies{getIt: {body: instanceJSON}, deleteIt: {status: 202, location: operation1, body: op1}},
+		},
 		"instance-delete-wait": {
 			reason: "with --wait it returns when everything is deleted",
 			args:   []string{"instance", "delete", "k3x9vq2m", "--wait"},
