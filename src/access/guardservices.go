@@ -105,7 +105,8 @@ func (s Services) target(ctx context.Context, in *nf.NetworkService, p nf.Permis
 // placement to the regions that it may use.
 func (s Services) member(ctx context.Context, in nf.NetworkService, m *nf.ServiceMember, p nf.Permission) error {
 	req := nf.InstantiateRequest{Spec: m.Spec, Region: m.Region, Placement: m.Placement, Project: nf.ProjectOf(in.Project), Namespace: m.Namespace, Name: m.Instance}
-	m.Placement = s.instances.permitted(req, p)
+	req.Placement = s.instances.permitted(req, p)
+	m.Placement = req.Placement
 	return s.instances.target(ctx, req, p)
 }
 

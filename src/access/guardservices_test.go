@@ -109,3 +109,17 @@ func TestServices(t *testing.T) {
 		})
 	}
 }
+
+// TestServicePlacement has a service with a member whose region is chosen.
+func TestServicePlacement(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	services := access.NewServices(h.Guarded, serviceKeeper{})
+	for who, want := range map[string]nf.Kind{"admin-a": nf.Internal, "viewer-a-east": nf.Forbidden, "operator-b": nf.Forbidden} {
+		in := vpn()
+		in.Content.Members[0].Region, in.Content.Members[0].Placement = "", &nf.Placement{}
+		if _, err := services.Create(h.as(t, who), nf.ServiceRequest{Service: in}); refusal(err) != want {
+			t.Errorf("%s creates it: %v", who, err)
+		}
+	}
+}
