@@ -41,7 +41,7 @@ func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateR
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	if req.Secrets, err = is.guard.could(ctx, nf.CreateInstance, newScope(req)); err != nil {
+	if req.Secrets, err = is.mayLookUp(ctx, req); err != nil {
 		return nf.Preview{}, err
 	}
 	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(nf.ReadNetwork), is.using(), is.registering(nf.ReadRegion)

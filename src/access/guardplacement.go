@@ -70,6 +70,34 @@ func (is *Instances) mayAnywhere(ctx context.Context, req nf.InstantiateRequest)
 	return false, nil
 }
 
+// mayLookUp reports whether the templates of a dry run may look up Secrets: the identity
+// may instantiate wherever the placement of the dry run may choose.
+func (is *Instances) mayLookUp(ctx context.Context, req nf.InstantiateRequest) (bool, error) {
+	if req.Placement == nil {
+		return is.guard.could(ctx, nf.CreateInstance, newScope(req))
+	}
+	for region, err := range is.regions.keeper.RegionsFrom(ctx, nf.Cursor{}) {
+		if err != nil {
+			return false, err
+		}
+		if named := req.Placement.Regions; len(named) > 0 && !slices.Contains(named, region.ID) {
+			continue
+		}
+		seen, refused, err := req.Placement.Permit(ctx, region.ID)
+		if err != nil {
+			return false, err
+		}
+		if !seen || refused == nf.PlacementPermission {
+			continue
+		}
+		req.Region = region.ID
+		if may, err := is.guard.could(ctx, nf.CreateInstance, newScope(req)); err != nil || !may {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // placed removes the regions that the identity may not see from the candidates of an
 // operation.
 func (g *guard) placed(ctx context.Context, op *nf.Operation) error {

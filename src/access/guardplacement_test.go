@@ -1,9 +1,11 @@
 package access_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
+	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -52,6 +54,100 @@ func TestPlacement(t *testing.T) {
 			t.Errorf("%s: %s: %d candidates are omitted", name, tc.reason, op.Instance.Placed.Omitted)
 		}
 	}
+}
+
+// TestPreviewsInRegions makes dry runs for a caller who reads both regions, and may
+// instantiate in one. Templates find Secrets only if every region in question is that one.
+func TestPreviewsInRegions(t *testing.T) {
+	t.Parallel()
+	rules, err := access.New(access.Config{File: written(t, `grants:
+- {subjects: ["keystone:ann", "keystone:bob"], role: viewer, projects: ["*"], regions: ["*"]}
+- {subjects: ["keystone:ann"], role: operator, projects: [a], regions: [east]}
+- {subjects: ["keystone:bob"], role: operator, projects: [a], regions: [east, west]}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := access.NewAuthorizer(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, kept := guarded(t, a), &lookups{}
+	services := access.NewServices(h.Guarded, kept)
+	instance := func(ctx context.Context, region string, among ...string) (bool, error) {
+		req := nf.InstantiateRequest{Spec: nf.Spec{Package: "pkg-a"}, Project: "a", Region: region}
+		if region == "" {
+			req.Placement = &nf.Placement{Regions: among}
+		}
+		_, err := h.Instances.PreviewInstantiate(ctx, req)
+		return h.world.secrets, err
+	}
+	member := func(name, region string) nf.ServiceMember {
+		m := vpnMember(name)
+		if m.Region = region; region == "" {
+			m.Placement = &nf.Placement{}
+		}
+		return m
+	}
+	cases := map[string]struct {
+		reason  string
+		preview func(ctx context.Context) (bool, error)
+		ann     bool
+	}{
+		"East":   {"the region is named", func(ctx context.Context) (bool, error) { return instance(ctx, "east") }, true},
+		"West":   {"so is one that is only read", func(ctx context.Context) (bool, error) { return instance(ctx, "west") }, false},
+		"Placed": {"a dry run considers all regions that are read", func(ctx context.Context) (bool, error) { return instance(ctx, "") }, false},
+		"Among":  {"or those that the request names", func(ctx context.Context) (bool, error) { return instance(ctx, "", "east") }, true},
+		"Create": {"each member is in the region", func(ctx context.Context) (bool, error) { return kept.create(ctx, services, member("fw", "east")) }, true},
+		"CreateWest": {"one is not", func(ctx context.Context) (bool, error) {
+			return kept.create(ctx, services, member("fw", "east"), member("dns", "west"))
+		}, false},
+		"CreatePlaced": {"one may be anywhere", func(ctx context.Context) (bool, error) { return kept.create(ctx, services, member("fw", "")) }, false},
+		"Change":       {"no member is added", func(ctx context.Context) (bool, error) { return kept.change(ctx, services, member("fw", "east")) }, true},
+		"Add": {"a member is added elsewhere", func(ctx context.Context) (bool, error) {
+			return kept.change(ctx, services, member("fw", "east"), member("dns", "west"))
+		}, false},
+	}
+	for name, tc := range cases {
+		for who, want := range map[string]bool{"ann": tc.ann, "bob": true} {
+			got, err := tc.preview(nf.WithIdentity(t.Context(), nf.Identity{Kind: "keystone", Name: who}))
+			if err != nil || got != want {
+				t.Errorf("%s: %s: %s finds Secrets: %t, want %t, %v", name, tc.reason, who, got, want, err)
+			}
+		}
+	}
+}
+
+// lookups keeps the network service vpn, and notes whether a preview may look up Secrets.
+type lookups struct {
+	serviceKeeper
+
+	secrets bool
+}
+
+func (l *lookups) PreviewCreate(_ context.Context, req nf.ServiceRequest) ([]nf.MemberPreview, error) {
+	l.secrets = req.Secrets
+	return nil, nil
+}
+
+func (l *lookups) PreviewChange(ctx context.Context, id string, req nf.ServiceChangeRequest) ([]nf.MemberPreview, error) {
+	l.secrets = req.Secrets
+	return l.serviceKeeper.PreviewChange(ctx, id, req)
+}
+
+func (l *lookups) create(ctx context.Context, s access.Services, members ...nf.ServiceMember) (bool, error) {
+	in := vpn()
+	in.Content.Members = members
+	_, err := s.PreviewCreate(ctx, nf.ServiceRequest{Service: in})
+	return l.secrets, err
+}
+
+func (l *lookups) change(ctx context.Context, s access.Services, members ...nf.ServiceMember) (bool, error) {
+	_, err := s.PreviewChange(ctx, "vpn", nf.ServiceChangeRequest{Edit: func(in *nf.NetworkService) error {
+		in.Content.Members = members
+		return nil
+	}})
+	return l.secrets, err
 }
 
 // TestPlacementPermission names a region that the caller sees and may not use.

@@ -74,7 +74,7 @@ func (s Services) PreviewCreate(ctx context.Context, req nf.ServiceRequest) ([]n
 	if err != nil {
 		return nil, err
 	}
-	if req.Secrets, err = s.guard.could(ctx, nf.CreateInstance, req.Service.Scope()); err != nil {
+	if req.Secrets, err = s.mayLookUp(ctx, req.Service, req.Service.Content.Members); err != nil {
 		return nil, err
 	}
 	s.using(&req.Options, nf.ReadNetwork, nf.ReadRegion)
@@ -138,13 +138,45 @@ func (s Services) PreviewChange(ctx context.Context, id string, req nf.ServiceCh
 	if err != nil {
 		return nil, err
 	}
-	if req.Secrets, err = s.guard.could(ctx, nf.ChangeInstance, there.Scope()); err != nil {
+	req.Edit = s.edited(ctx, req.Edit, nf.ReadInstance, nf.ReadInstance)
+	if req.Secrets, err = s.mayLookUpAfter(ctx, there, req.Edit); err != nil {
 		return nil, err
 	}
-	req.Edit = s.edited(ctx, req.Edit, nf.ReadInstance, nf.ReadInstance)
 	s.using(&req.Options, nf.ReadNetwork, nf.ReadRegion)
 	previews, err := s.keeper.PreviewChange(ctx, id, req)
 	return s.previewed(ctx, previews, err)
+}
+
+// mayLookUp reports whether the templates of a dry run may look up Secrets: the identity
+// may instantiate the new members wherever they may be.
+func (s Services) mayLookUp(ctx context.Context, in nf.NetworkService, added []nf.ServiceMember) (bool, error) {
+	may, err := s.guard.could(ctx, nf.CreateInstance, in.Scope())
+	for _, m := range added {
+		if err != nil || !may {
+			break
+		}
+		may, err = s.instances.mayLookUp(ctx, nf.InstantiateRequest{Project: nf.ProjectOf(in.Project), Region: m.Region, Placement: m.Placement})
+	}
+	return may, err
+}
+
+// mayLookUpAfter is mayLookUp for a change. The identity must also have the permission to
+// change each member. If the edit fails, templates find none, and the keeper reports the error.
+func (s Services) mayLookUpAfter(ctx context.Context, there nf.NetworkService, edit func(*nf.NetworkService) error) (bool, error) {
+	for _, scope := range there.Scopes() {
+		if may, err := s.guard.could(ctx, nf.ChangeInstance, scope); err != nil || !may {
+			return false, err
+		}
+	}
+	before := there.All()
+	if edit(&there) != nil {
+		return false, nil //nolint:nilerr // the keeper makes the same edit and reports its error
+	}
+	added := nf.Besides(before, there.Content.Members)
+	if len(added) == 0 {
+		return true, nil
+	}
+	return s.mayLookUp(ctx, there, added)
 }
 
 // edited returns the edit with a check that the identity may add and remove the members,
