@@ -2,6 +2,7 @@ package sol003_test
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"testing"
 	"time"
@@ -87,6 +88,50 @@ func TestModifiedPackage(t *testing.T) {
 				do(t, m, nf.OccurrenceCompleted, request("other"))
 				if in := w.engine.instances[id]; in.Package != "two" {
 					t.Errorf("the next instantiation has the package %s", in.Package)
+				}
+			})
+		})
+	}
+}
+
+// TestModifiedValues has the examples of RFC 7396, appendix A, one level below the top. Only
+// at the top, no values are nil.
+func TestModifiedValues(t *testing.T) {
+	cases := map[string]struct{ reason, before, patch, want string }{
+		"Replace":      {"a text replaces a text", `{"a":"b"}`, `{"a":"c"}`, `{"x":{"a":"c"}}`},
+		"Add":          {"a new name is added", `{"a":"b"}`, `{"b":"c"}`, `{"x":{"a":"b","b":"c"}}`},
+		"DeleteLast":   {"an object without its last name is empty", `{"a":"b"}`, `{"a":null}`, `{"x":{}}`},
+		"Delete":       {"null deletes", `{"a":"b","b":"c"}`, `{"a":null}`, `{"x":{"b":"c"}}`},
+		"ListToText":   {"a text replaces a list", `{"a":["b"]}`, `{"a":"c"}`, `{"x":{"a":"c"}}`},
+		"TextToList":   {"a list replaces a text", `{"a":"c"}`, `{"a":["b"]}`, `{"x":{"a":["b"]}}`},
+		"Inner":        {"objects are merged at any depth", `{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"x":{"a":{"b":"d"}}}`},
+		"List":         {"a list replaces a list", `{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"x":{"a":[1]}}`},
+		"Lists":        {"as a whole", `["a","b"]`, `["c","d"]`, `{"x":["c","d"]}`},
+		"ObjectToList": {"a list replaces an object", `{"a":"b"}`, `["c"]`, `{"x":["c"]}`},
+		"All":          {"nothing is left", `{"a":"foo"}`, `null`, `null`},
+		"ObjectToText": {"a text replaces an object", `{"a":"foo"}`, `"bar"`, `{"x":"bar"}`},
+		"Null":         {"null in the values stays", `{"e":null}`, `{"a":1}`, `{"x":{"a":1,"e":null}}`},
+		"ListToObject": {"an object replaces a list, without its nulls", `[1,2]`, `{"a":"b","c":null}`, `{"x":{"a":"b"}}`},
+		"InnerNull":    {"an object whose names are all deleted is empty", `{}`, `{"a":{"bb":{"ccc":null}}}`, `{"x":{"a":{"bb":{}}}}`},
+		"Empty":        {"an empty patch changes nothing", `{"a":1}`, `{}`, `{"x":{"a":1}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				m, _ := w.start(t)
+				var before, patch map[string]any
+				must(t, json.Unmarshal([]byte(`{"x":`+tc.before+`}`), &before))
+				must(t, json.Unmarshal([]byte(`{"x":`+tc.patch+`}`), &patch))
+				v, err := m.Create(t.Context(), nf.VNF{VNFD: nf.VNFD{ID: "vnfd-1"}, Metadata: before})
+				must(t, err)
+				do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) {
+					return m.Modify(t.Context(), v.ID, nf.ModifyVNFRequest{Metadata: patch})
+				})
+				got, err := json.Marshal(get(t, m, v.ID).Metadata)
+				must(t, err)
+				if string(got) != tc.want {
+					t.Errorf("%s: %s patched with %s is %s, want %s", tc.reason, tc.before, tc.patch, got, tc.want)
 				}
 			})
 		})

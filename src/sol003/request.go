@@ -180,27 +180,12 @@ func cloned(v nf.VNF) nf.VNF {
 	return v
 }
 
-// merged returns values after a merge patch of RFC 7396 at their top level and below.
+// merged returns values after a merge patch of RFC 7396; nil if there are none.
 func merged(values, patch map[string]any) map[string]any {
 	if patch == nil {
 		return values
 	}
-	out := maps.Clone(values)
-	if out == nil {
-		out = map[string]any{}
-	}
-	for key, value := range patch {
-		inner, isObject := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(out, key)
-		case isObject:
-			present, _ := out[key].(map[string]any)
-			out[key] = merged(present, inner)
-		default:
-			out[key] = value
-		}
-	}
+	out, _ := nf.MergePatch(values, patch).(map[string]any)
 	if len(out) == 0 {
 		return nil
 	}
