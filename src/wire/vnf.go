@@ -92,9 +92,19 @@ type VNFChanges struct {
 
 // VNFCChange is a component that an occurrence has changed (AffectedVnfc).
 type VNFCChange struct {
-	ID       string         `json:"id"`
+	ID       string         `json:"id"` // of its vnfcResourceInfo
 	VDU      string         `json:"vduId"`
 	Change   nf.VNFCChange  `json:"changeType"`
 	Compute  VNFResource    `json:"computeResource"`
 	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// VNFCChangesOf returns the changes of an occurrence, as responses and notifications have
+// them, or nil.
+func VNFCChangesOf(o nf.Occurrence) []VNFCChange {
+	var out []VNFCChange
+	for _, c := range o.VNFCs {
+		out = append(out, VNFCChange{ID: c.Resource, VDU: c.VDU, Change: c.Change, Compute: VNFResource{ID: c.Resource, Type: c.Workload}, Metadata: c.Metadata})
+	}
+	return out
 }

@@ -32,11 +32,8 @@ func (e edition) occurrenceOf(o nf.Occurrence, base string) wire.VNFOccurrence {
 		status := northbound.Status(nf.E(f.Kind, "", "", nil))
 		out.Error = &wire.VNFProblem{Status: status, Title: http.StatusText(status), Detail: f.Message}
 	}
-	if len(o.VNFCs) > 0 {
-		out.Resources = &wire.VNFChanges{}
-		for _, c := range o.VNFCs {
-			out.Resources.VNFCs = append(out.Resources.VNFCs, wire.VNFCChange{ID: c.ID(), VDU: c.VDU, Change: c.Change, Compute: computeOf(c.VNFC), Metadata: c.Metadata})
-		}
+	if changes := wire.VNFCChangesOf(o); changes != nil {
+		out.Resources = &wire.VNFChanges{VNFCs: changes}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package vnflcm_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/vnflcm"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func TestNew(t *testing.T) {
@@ -215,7 +217,7 @@ func TestOccurrence(t *testing.T) {
 			"operationParams": map[string]any{"flavourId": "simple"}, "isCancelPending": false, "changedInfo": map[string]any{"vnfdId": "other"},
 			"error": map[string]any{"status": 422.0, "title": "Unprocessable Entity", "detail": "cannot apply Deployment web: the region does not know it"},
 			"resourceChanges": map[string]any{"affectedVnfcs": []any{map[string]any{
-				"id": "VDU1-web-a", "vduId": "VDU1", "changeType": "ADDED", "computeResource": map[string]any{"resourceId": "web-a", "vimLevelResourceType": "Deployment"},
+				"id": "web-a", "vduId": "VDU1", "changeType": "ADDED", "computeResource": map[string]any{"resourceId": "web-a", "vimLevelResourceType": "Deployment"},
 			}}},
 			"_links": map[string]any{"self": href(self), "vnfInstance": href(base + vnf), "retry": href(self + "/retry"), "rollback": href(self + "/rollback"), "fail": href(self + "/fail")},
 		}
@@ -314,4 +316,29 @@ func TestForms(t *testing.T) {
 	if got := w.want(http.StatusCreated, "POST", "/vnf_instances", `{"vnfdId": "`+knownVNFD+`"}`, "X-Forwarded-Proto", "https").header.Get("Location"); !strings.HasPrefix(got, "https://127.0.0.1:") {
 		t.Errorf("behind a proxy: Location %s", got)
 	}
+}
+
+// TestAffectedComponents finds the components that an occurrence has changed among those of the
+// VNF by their ids, which notifications have, too.
+func TestAffectedComponents(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		vnf := w.instantiated()
+		at := w.accepted("POST", vnf+"/heal", "")
+		var resource nf.VNFC
+		w.set(vnf, func(v *nf.VNF) { resource = v.Instantiated.VNFCs[0] })
+		o := w.enter(occurrenceID(at), nf.OccurrenceCompleted, func(o *nf.Occurrence) {
+			o.VNFCs = []nf.AffectedVNFC{{VNFC: resource, Change: nf.VNFCModified}}
+		})
+		var occurrence wire.VNFOccurrence
+		var shown wire.VNF
+		for path, into := range map[string]any{at: &occurrence, vnf: &shown} {
+			if err := json.Unmarshal([]byte(w.want(http.StatusOK, "GET", path, "").body), into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := shown.Instantiated.Resources[0].ID
+		if got, told := occurrence.Resources.VNFCs[0].ID, wire.VNFCChangesOf(o)[0].ID; got != id || told != id {
+			t.Errorf("the occurrence has the component %s, a notification %s, and the VNF %s", got, told, id)
+		}
+	})
 }

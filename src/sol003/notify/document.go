@@ -41,18 +41,9 @@ type occurrence struct {
 	Automatic  bool                   `json:"isAutomaticInvocation"`
 	Verbosity  string                 `json:"verbosity,omitempty"` // not in version 1
 	Occurrence string                 `json:"vnfLcmOpOccId"`
-	VNFCs      []affected             `json:"affectedVnfcs,omitempty"`
+	VNFCs      []wire.VNFCChange      `json:"affectedVnfcs,omitempty"`
 	Changed    json.RawMessage        `json:"changedInfo,omitempty"`
 	Error      *problem               `json:"error,omitempty"`
-}
-
-// affected is an AffectedVnfc.
-type affected struct {
-	ID       string           `json:"id"`
-	VDU      string           `json:"vduId"`
-	Change   nf.VNFCChange    `json:"changeType"`
-	Compute  wire.VNFResource `json:"computeResource"`
-	Metadata map[string]any   `json:"metadata,omitempty"`
 }
 
 // problem is a ProblemDetails.
@@ -107,12 +98,7 @@ func (d documents) occurrence(with common, n nf.Notice, s nf.VNFSubscription, sh
 		out.Error = &problem{d.status(o.Failure.Kind), message(*o.Failure, n.VNF.ID)}
 	}
 	if out.Status == "RESULT" && !short {
-		out.Changed = o.Changed
-		for _, c := range o.VNFCs {
-			out.VNFCs = append(out.VNFCs, affected{
-				ID: c.Resource, VDU: c.VDU, Change: c.Change, Compute: wire.VNFResource{ID: c.Resource, Type: c.Workload}, Metadata: c.Metadata,
-			})
-		}
+		out.Changed, out.VNFCs = o.Changed, wire.VNFCChangesOf(*o)
 	}
 	return out
 }

@@ -16,7 +16,7 @@ const (
 
 	occurrenceStart = `{"id":"01a2-0c","stateEnteredTime":"2026-11-20T09:20:00.000Z","startTime":"2026-11-20T09:10:00.000Z","vnfInstanceId":"01a2-77","operation":"INSTANTIATE","isAutomaticInvocation":false,"isCancelPending":false,`
 	occurrenceLinks = `"_links":{"self":{"href":"http://x/vnflcm/v2/vnf_lcm_op_occs/01a2-0c"},"vnfInstance":{"href":"http://x/vnflcm/v2/vnf_instances/01a2-77"}`
-	occurrenceDone  = occurrenceStart + `"operationState":"COMPLETED","grantId":"g1","resourceChanges":{"affectedVnfcs":[{"id":"VDU1-web-5d5f-abcde","vduId":"VDU1","changeType":"ADDED",` +
+	occurrenceDone  = occurrenceStart + `"operationState":"COMPLETED","grantId":"g1","resourceChanges":{"affectedVnfcs":[{"id":"web-5d5f-abcde","vduId":"VDU1","changeType":"ADDED",` +
 		`"computeResource":{"resourceId":"web-5d5f-abcde","vimLevelResourceType":"Deployment"}}]},` + occurrenceLinks + `}}`
 	occurrenceBegun  = occurrenceStart + `"operationState":"STARTING",` + occurrenceLinks + `}}`
 	occurrenceRuns   = occurrenceStart + `"operationState":"PROCESSING",` + occurrenceLinks + `}}`
