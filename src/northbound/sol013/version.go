@@ -98,28 +98,32 @@ const maxQuote = 40
 
 // Formats returns a handler that sets the headers that ETSI requires on every response
 // below a path with a version, errors of the server included. In requests for ETSI's APIs it accepts
-// the selector "exclude-fields", as a client spells it, for "exclude_fields".
+// the selector "exclude-fields", as a client spells it, for "exclude_fields", and semicolons in
+// values, which separate the conditions of a filter.
 func Formats(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if version := VersionOf(r.URL.Path); version != "" {
 			w.Header().Set(versionHeader, version)
 			w.Header().Set("Accept-Ranges", "none")
 		}
-		if strings.HasPrefix(r.URL.Path, "/vnf") && strings.Contains(r.URL.RawQuery, dashed) {
-			inner, address := *r, *r.URL // not a deep copy: nothing else changes
-			address.RawQuery = spell(address.RawQuery)
-			inner.URL = &address
-			r = &inner
+		spelled := spell(r.URL.RawQuery)
+		if !strings.HasPrefix(r.URL.Path, "/vnf") || spelled == r.URL.RawQuery {
+			next.ServeHTTP(w, r)
+			return
 		}
-		next.ServeHTTP(w, r)
+		inner, address := *r, *r.URL // not a deep copy: nothing else changes
+		address.RawQuery = spelled
+		inner.URL = &address
+		// For its side effect: the server does not log a warning of each semicolon.
+		http.AllowQuerySemicolons(next).ServeHTTP(w, &inner)
 	})
 }
 
 const dashed = "exclude-fields"
 
-// spell replaces the name of the parameter in a query.
+// spell replaces the name of the parameter in a query, and encodes semicolons.
 func spell(query string) string {
-	parts := strings.Split(query, "&")
+	parts := strings.Split(strings.ReplaceAll(query, ";", "%3B"), "&")
 	for i, part := range parts {
 		if name, _, _ := strings.Cut(part, "="); name == dashed {
 			parts[i] = "exclude_fields" + strings.TrimPrefix(part, dashed)

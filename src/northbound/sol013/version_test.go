@@ -78,6 +78,9 @@ func TestFormats(t *testing.T) {
 		"Dashed":  {"the spelling of a client", "/vnflcm/v2/x?filter=a&exclude-fields=b%2Cc", "filter=a&exclude_fields=b%2Cc", "2.0.0"},
 		"Value":   {"a value is not a name", "/vnflcm/v2/x?filter=exclude-fields", "filter=exclude-fields", "2.0.0"},
 		"Package": {"packages have it, too", "/vnfpkgm/v1/x?exclude-fields=b", "exclude_fields=b", ""},
+		"Filter":  {"RFC 3986 allows a semicolon", "/vnffm/v1/x?filter=(eq,a,b);(eq,c,d)&fields=e", "filter=(eq,a,b)%3B(eq,c,d)&fields=e", "1.3.0"},
+		"Encoded": {"and its code", "/vnflcm/v1/x?filter=(eq,a,b)%3b(eq,c,d)", "filter=(eq,a,b)%3b(eq,c,d)", "1.3.0"},
+		"Native":  {"another API refuses it", "/v1/x?filter=a;b", "filter=a;b", ""},
 		"Other":   {"another API has not", "/v1/x?exclude-fields=b", "exclude-fields=b", ""},
 	}
 	for name, tc := range cases {

@@ -47,7 +47,11 @@ func TestListVNFs(t *testing.T) {
 			"Key":    {"the keys of a map", "(eq,metadata/@key,site)", []string{"new"}, 0},
 		}
 		for name, tc := range cases {
-			found, _ := w.list("/vnf_instances?filter=" + url.QueryEscape(tc.filter))
+			filter := url.QueryEscape(tc.filter)
+			found, _ := w.list("/vnf_instances?filter=" + filter)
+			if raw, _ := w.list("/vnf_instances?filter=" + strings.ReplaceAll(filter, "%3B", ";")); cmp.Diff(found, raw) != "" {
+				t.Errorf("%s: %s: with a raw semicolon, the list has %v", name, tc.reason, raw)
+			}
 			got := []string{}
 			for _, v := range found {
 				got = append(got, names["/vnf_instances/"+fmt.Sprint(v["id"])])
