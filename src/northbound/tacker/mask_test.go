@@ -26,4 +26,11 @@ func TestSecretsOfExtra(t *testing.T) {
 	if kept := w.region("text").VIM.Extra["db_password"]; kept != "s3cret" {
 		t.Errorf("the password is stored as %q", kept)
 	}
+	made = w.vim("a VIM with a dictionary", "POST", all, body("dictionary", `extra={"helm_info": {"masternode_ip": ["192.0.2.1"], "masternode_username": "u", "masternode_password": "s3cret"}}`))
+	want = map[string]any{"helm_info": map[string]any{"masternode_ip": []any{"192.0.2.1"}, "masternode_username": "u", "masternode_password": "***"}}
+	for _, got := range []map[string]any{made, w.vim("it is shown", "GET", all+"/"+made["id"].(string), "")} {
+		if d := cmp.Diff(want, got["extra"]); d != "" {
+			t.Errorf("a dictionary: -want +got:\n%s", d)
+		}
+	}
 }

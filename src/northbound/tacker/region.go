@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,7 +42,7 @@ func (in given) change(r *nf.Region) error {
 	}
 	if in.Extra != nil {
 		vim.Extra = in.Extra
-		v = append(v, northbound.CheckMasks("extra", in.Extra, masked)...)
+		v = slices.Concat(v, northbound.CheckMasks("extra", in.Extra, masked), checkDictionaries(in.Extra))
 	}
 	r.VIM = &vim
 	var c credentials
@@ -118,6 +120,17 @@ func (in given) cloud(vim *nf.VIM, c credentials) nf.Violations {
 	} {
 		if f.value == "" {
 			v = append(v, nf.Violation{Field: f.name, Message: "is missing"})
+		}
+	}
+	return v
+}
+
+// checkDictionaries returns a violation for each dictionary in extra data that is too large.
+func checkDictionaries(extra map[string]any) nf.Violations {
+	var v nf.Violations
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		if inner, ok := extra[name].(map[string]any); ok {
+			v = append(v, nf.CheckUserData("extra."+nf.Clip(name, maxParameter), inner)...)
 		}
 	}
 	return v

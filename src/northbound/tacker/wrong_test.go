@@ -53,6 +53,7 @@ func TestWrongRequests(t *testing.T) {
 		"Verify":      {"Kubernetes has the CA instead", "POST", all, cred(`{"bearer_token": "s3cret", "cert_verify": "False"}`), 400, invalid, use + "auth_cred.cert_verify: is not possible for a VIM of the type kubernetes; use ssl_ca_cert"},
 		"Helm":        {"Tacker's Helm needs both", "POST", all, body("v", `extra={"use_helm": true}`), 400, invalid, use + "extra.use_helm: needs auth_cred.bearer_token, and auth_cred.ssl_ca_cert with a certificate"},
 		"HelmText":    {"it is a boolean", "POST", all, body("v", `extra={"use_helm": "yes"}`), 400, invalid, use + "extra.use_helm: is not true or false"},
+		"ExtraLarge":  {"a dictionary has a limit", "POST", all, body("v", `extra={"helm_info": {"a": "`+strings.Repeat("x", 16<<10)+`"}}`), 400, invalid, use + "extra.helm_info: is longer than 16384 bytes"},
 		"ExtraMask":   {"a mask is no password", "POST", all, body("v", `extra={"db_password": "***"}`), 400, invalid, use + "extra.db_password: is the mask of a hidden value; send the value"},
 		"PutMask":     {"it is not stored in the place of one", "PUT", there, `{"vim": {"extra": {"helm_info": "***"}}}`, 400, invalid, `cannot use VIM "there": extra.helm_info: is the mask of a hidden value; send the value`},
 		"Cloud":       {"OpenStack needs a user and a project", "POST", all, body("v", `type="openstack"`, `auth_cred={}`, `vim_project="(none)"`), 400, invalid, use + "auth_cred.username: is missing; auth_cred.password: is missing; vim_project.name: is missing"},
