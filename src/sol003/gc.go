@@ -15,7 +15,7 @@ type sweep struct {
 	m *Manager
 
 	named  map[string]string          // the occurrence that each VNF names
-	needed map[string]map[string]bool // packages by VNF
+	needed map[string]map[string]bool // what each VNF holds
 	live   map[string]bool            // occurrences with an attempt that has not ended
 	placed map[string]bool            // regions that VNFs use
 }
@@ -26,14 +26,23 @@ func newSweep(m *Manager) *sweep {
 	return &sweep{m, map[string]string{}, map[string]map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
-// need records the packages of a VNF.
+// need records what a VNF holds.
 func (w *sweep) need(v nf.VNF) {
 	if w.needed[v.ID] == nil {
 		w.needed[v.ID] = map[string]bool{}
 	}
-	for _, pkg := range packagesOf(v) {
-		w.needed[v.ID][pkg] = true
+	for _, thing := range heldBy(v) {
+		w.needed[v.ID][thing] = true
 	}
+}
+
+// heldBy returns what a VNF holds: its packages, and the cloud of its stack.
+func heldBy(v nf.VNF) []string {
+	held := packagesOf(v)
+	if in := v.Instantiated; in != nil && in.Stack != "" {
+		held = append(held, in.Region)
+	}
+	return held
 }
 
 // place records the regions of a VNF.
@@ -145,7 +154,7 @@ func isUsed(ctx context.Context, regions Regions, id string) (bool, error) {
 }
 
 // dropHold drops a hold that its VNF does not need. It drops nothing if the VNF has come
-// to use the package in the meantime.
+// to use the thing in the meantime.
 func (w *sweep) dropHold(ctx context.Context, h store.Hold, drop store.Op) error {
 	id := h.Holder.Subject.ID
 	v, read, err := w.m.vnfs.GetRevision(ctx, id)
@@ -154,7 +163,7 @@ func (w *sweep) dropHold(ctx context.Context, h store.Hold, drop store.Op) error
 	}
 	if err != nil {
 		read = store.Absent
-	} else if slices.Contains(packagesOf(v), h.Thing) || v.Occurrence != "" {
+	} else if slices.Contains(heldBy(v), h.Thing) || v.Occurrence != "" {
 		return nil
 	}
 	same, err := w.m.vnfs.CheckOp(id, read)

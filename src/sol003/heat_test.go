@@ -196,6 +196,24 @@ func TestHeatLife(t *testing.T) {
 	})
 }
 
+// TestHeatHoldsItsCloud keeps a stack until stale records were searched several times. Its
+// cloud cannot be removed before the VNF is terminated.
+func TestHeatHoldsItsCloud(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, c := newWorld(t), newClouds()
+		m, _ := w.start(t, func(cfg *config) { cfg.Clouds = c })
+		id, ctx := create(t, m), t.Context()
+		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Instantiate(ctx, id, onCloud()) })
+		<-time.After(time.Hour)
+		if _, err := w.packages(w.kv).Remove(ctx, "stack"); nf.ReasonOf(err) != nf.ReasonHeld {
+			t.Errorf("the cloud of a stack can be removed: %v", err)
+		}
+		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Terminate(ctx, id, nf.TerminateVNFRequest{}) })
+		_, err := w.packages(w.kv).Remove(ctx, "stack")
+		must(t, err)
+	})
+}
+
 func TestHeatFailures(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, c := newWorld(t), newClouds()
