@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ func Parameters(s nf.Stack) (map[string]any, error) {
 		put(values, p, valueOf(s.Params, p))
 	}
 	if given, isObject := s.Params.Given[nfv].(map[string]any); isObject {
-		merge(values, given)
+		values, _ = nf.MergePatch(values, given).(map[string]any) // an object, as the patch is
 	}
 	out[nfv] = values
 	return out, missing(s, paths, values)
@@ -145,24 +144,6 @@ func put(values map[string]any, at path, value any) {
 		values = inner
 	}
 	values[at[last]] = value
-}
-
-// merge merges a patch into values, as RFC 7396 has it.
-func merge(values, patch map[string]any) {
-	for key, value := range patch {
-		inner, isObject := value.(map[string]any)
-		present, has := values[key].(map[string]any)
-		switch {
-		case value == nil:
-			delete(values, key)
-		case isObject && has:
-			present = maps.Clone(present)
-			merge(present, inner)
-			values[key] = present
-		default:
-			values[key] = value
-		}
-	}
 }
 
 // missing returns nf.Invalid for the values that a template uses and that are not known.

@@ -269,7 +269,7 @@ func TestStackStops(t *testing.T) {
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	got, err := openstack.Parameters(stackOf("a", 2, func(s *nf.Stack) {
-		s.Params.Given["nfv"] = map[string]any{"VDU": map[string]any{"VDU1": map[string]any{"computeFlavourId": "large"}}, "more": "z"}
+		s.Params.Given["nfv"] = map[string]any{"VDU": map[string]any{"VDU1": map[string]any{"computeFlavourId": "large"}}, "more": map[string]any{"z": 1, "none": nil}}
 	}))
 	must(t, err)
 	want := map[string]any{"label": "x", "nfv": map[string]any{
@@ -278,7 +278,7 @@ func TestParameters(t *testing.T) {
 			"VDU2": map[string]any{"computeFlavourId": "medium", "vcImageId": "debian-12", "locationConstraints": "nova"},
 		},
 		"CP":   map[string]any{"VDU1_CP1": map[string]any{"network": "management"}, "VDU2_CP1": map[string]any{"network": "net-2", "fixed_ips": []any{map[string]any{"ip_address": "192.0.2.9"}}}},
-		"more": "z",
+		"more": map[string]any{"z": 1},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the parameters (-want +got):\n%s", diff)
