@@ -79,6 +79,8 @@ func (c *cluster) start(t *testing.T, which ...int) {
 		must(t, node.Start())
 		c.nodes[i] = node
 		all.Go(func() error {
+			hangs := time.AfterFunc(hang, func() { _ = node.Process.Kill() })
+			defer hangs.Stop()
 			_, err := io.ReadFull(out, make([]byte, len(nodeReady)))
 			if err != nil {
 				return fmt.Errorf("%s is not ready: %w", c.configs[i].Name, err)
@@ -102,17 +104,19 @@ func (c *cluster) stop(t *testing.T, which ...int) {
 	}
 }
 
-// leader returns which node leads, and one that follows.
+// leader returns which node leads, and one that follows. It waits during an election.
 func (c *cluster) leader(t *testing.T, s *Store) (leader, follower int) {
 	t.Helper()
-	for i, url := range c.urls {
-		if c.nodes[i] == nil {
-			continue
-		}
-		status, err := s.client.Status(t.Context(), url)
-		must(t, err)
-		if status.Leader == status.Header.MemberId {
-			return i, (i + 1) % len(c.nodes)
+	for began := time.Now(); time.Since(began) < hang; {
+		for i, url := range c.urls {
+			if c.nodes[i] == nil {
+				continue
+			}
+			status, err := s.client.Status(t.Context(), url)
+			must(t, err)
+			if status.Leader == status.Header.MemberId {
+				return i, (i + 1) % len(c.nodes)
+			}
 		}
 	}
 	t.Fatal("nobody leads")
