@@ -68,13 +68,14 @@ func (s *Store) readRange(ctx context.Context, r *etcdserverpb.RangeRequest) (*e
 	})
 }
 
-// present returns the revision of an embedded server, or 0.
-func (s *Store) present() int64 {
-	if s.server == nil || !s.server.enter() {
-		return 0
+// present returns the revision of an embedded server; 0 for an outside cluster.
+func (s *Store) present(ctx context.Context) (int64, error) {
+	if s.server == nil {
+		return 0, nil
 	}
-	defer s.server.calls.Done()
-	return s.server.etcd.Server.KV().Rev()
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	return callEtcd(ctx, s, func() (int64, error) { return s.server.etcd.Server.KV().Rev(), nil })
 }
 
 func (s *Store) check(ctx context.Context, op, key string) error {

@@ -122,7 +122,12 @@ func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.
 			yield(store.Entry{}, err)
 			return
 		}
-		list := s.maintenance.lists.add(s.present())
+		present, err := s.present(ctx)
+		if err != nil {
+			yield(store.Entry{}, s.translate(ctx, "list", quoted(prefix), err))
+			return
+		}
+		list := s.maintenance.lists.add(present)
 		defer s.maintenance.lists.remove(list)
 		p := page{prefix: prefix, from: cmp.Or(first, "\x00"), end: clientv3.GetPrefixRangeEnd(prefix), limit: int64(store.FirstPage(ctx, firstPage, maxPage))}
 		if prefix == "" {

@@ -1,10 +1,14 @@
 package etcd
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -94,6 +98,45 @@ func TestFirstLargePage(t *testing.T) {
 			t.Errorf("a page has %d entries of together %d bytes, want at most %d bytes", len(entries), size, most)
 		}
 	}
+}
+
+// TestListOfBlockedServer lists while a write holds a lock of the embedded server, as it
+// does after a failure of the disk. The list ends with its context.
+func TestListOfBlockedServer(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir()})
+	fillKeys(t, s, 1)
+	reading := s.server.etcd.Server.Backend().ReadTx()
+	reading.RLock() // the write waits for it, and later reads for the write
+	var blocked errgroup.Group
+	blocked.Go(func() error {
+		_, err := s.Put(context.WithoutCancel(t.Context()), keyOf(1), nil, store.Any)
+		return err
+	})
+	list := func() (last error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		for _, last = range s.List(ctx, "key/", "") {
+		}
+		return last
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := list()
+		for err == nil { // the write is not waiting yet
+			err = list()
+		}
+		ended <- errors.Join(err, list()) // from its start on, the write waits
+	}()
+	select {
+	case err := <-ended:
+		if nf.KindOf(err) != nf.Unreachable {
+			t.Errorf("the list returns %v (%s), want unreachable", err, nf.KindOf(err))
+		}
+	case <-time.After(hang):
+		t.Error("the list does not end with its context")
+	}
+	reading.RUnlock()
+	must(t, blocked.Wait())
 }
 
 // TestUseAfterClose uses a store that is closed.

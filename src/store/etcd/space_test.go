@@ -201,7 +201,8 @@ func TestHistory(t *testing.T) {
 		t.Errorf("a list that takes long ends after %d entries with %v", read, err)
 	}
 
-	now := w.present()
+	now, err := w.present(t.Context())
+	must(t, err)
 	waiting := w.maintenance.lists.add(now)
 	if another(keepHistory); there(revisions[firstPage+1]) || !there(store.Revision(now)) {
 		t.Error("a list that waits for its first page keeps other history than it may read")
