@@ -23,6 +23,7 @@ const MostRecords = 200_000
 const (
 	shortestPause = time.Second
 	longestPause  = 5 * time.Minute
+	settled       = time.Minute // after which a failure is the first one again
 )
 
 // Config configures an index. KV is required. Without Tables, the index finds nothing.
@@ -125,8 +126,9 @@ func (s *Store) Run(ctx context.Context) error {
 
 func (s *Store) run(ctx context.Context, t *table) {
 	for failures := 0; ; failures++ {
+		began := time.Now()
 		filled, err := s.follow(ctx, t)
-		if filled {
+		if filled && time.Since(began) > settled {
 			failures = 0
 		}
 		switch {
