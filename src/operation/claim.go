@@ -222,9 +222,6 @@ func (w *Workers) take(ctx context.Context, t *membership, seen claim) error {
 func (w *Workers) scan(ctx context.Context, t *membership) error {
 	// Order matters: a replica joins before it claims. Every replica in this list
 	// is therefore either in the survey below or dead.
-	for _, p := range w.kinds {
-		p.queue.forgetLeft()
-	}
 	list, err := w.claims.List(ctx, "")
 	if err != nil {
 		return fmt.Errorf("cannot read the list of work: %w", err)

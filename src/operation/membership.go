@@ -198,7 +198,16 @@ func (w *Workers) renew(ctx context.Context, t *membership, lose func()) {
 func (w *Workers) scanInTime(ctx context.Context, t *membership) error {
 	ctx, cancel := context.WithTimeout(ctx, min(scanPause, w.cfg.Lease/3))
 	defer cancel()
-	return w.scan(ctx, t)
+	for _, p := range w.kinds {
+		p.queue.beginScan()
+	}
+	if err := w.scan(ctx, t); err != nil {
+		return err
+	}
+	for _, p := range w.kinds {
+		p.queue.endScan()
+	}
+	return nil
 }
 
 // wake makes this replica scan the list of work soon.

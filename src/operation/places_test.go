@@ -34,21 +34,29 @@ func TestPlaces(t *testing.T) {
 // TestOrderOfPlaces has a place become free while the replica cannot read the list of
 // work. An operation that is accepted then does not overtake one that waits.
 func TestOrderOfPlaces(t *testing.T) {
-	bubble(t, func(t *testing.T, g *group) {
-		one := g.join(t, places(1)).run(t)
-		one.accept(t, "op-1", "east")
-		one.accept(t, "op-2", "east")
-		one.cut.set(true)
-		one.finish("op-1")
-		one.cut.set(false)
-		one.accept(t, "op-3", "east")
-		if diff := cmp.Diff([]string{"op-1", "op-2"}, one.performed()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		one.finish("op-2")
-		if diff := cmp.Diff([]string{"op-1", "op-2", "op-3"}, one.performed()); diff != "" {
-			t.Errorf("each place is taken at once (-want +got):\n%s", diff)
-		}
-		one.finish("op-3")
-	})
+	cases := map[string]func(c *cut, away bool){
+		"before it is read": (*cut).set,
+		"while it is read":  (*cut).setLists,
+	}
+	for name, cut := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, g *group) {
+				one := g.join(t, places(1)).run(t)
+				one.accept(t, "op-1", "east")
+				one.accept(t, "op-2", "east")
+				cut(one.cut, true)
+				one.finish("op-1")
+				cut(one.cut, false)
+				one.accept(t, "op-3", "east")
+				if diff := cmp.Diff([]string{"op-1", "op-2"}, one.performed()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				one.finish("op-2")
+				if diff := cmp.Diff([]string{"op-1", "op-2", "op-3"}, one.performed()); diff != "" {
+					t.Errorf("each place is taken at once (-want +got):\n%s", diff)
+				}
+				one.finish("op-3")
+			})
+		})
+	}
 }

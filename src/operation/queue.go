@@ -23,7 +23,8 @@ type queue struct {
 	waiters []slotWaiter   // operations that want a slot again; they precede new ones
 	active  map[string]int // slots taken, by region
 	taken   int
-	left    map[string]bool // regions of operations that were left to any replica, for lack of a place
+	left    map[string]bool // regions of operations that were left to any replica, for lack of a slot
+	before  map[string]bool // left before the list of work that is being read
 	changed delay.Signal    // holds a token when a job may be handed out
 }
 
@@ -33,7 +34,7 @@ type slotWaiter struct {
 }
 
 func newQueue(places int, wake delay.Signal) *queue {
-	return &queue{places: places, wake: wake, active: map[string]int{}, left: map[string]bool{}, changed: delay.NewSignal()}
+	return &queue{places: places, wake: wake, active: map[string]int{}, left: map[string]bool{}, before: map[string]bool{}, changed: delay.NewSignal()}
 }
 
 func (q *queue) push(j Job) {
@@ -83,14 +84,22 @@ func (q *queue) leaves(region string) bool {
 func (q *queue) hasLeft(region string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.left[region]
+	return q.left[region] || q.before[region]
 }
 
-// forgetLeft is called before the list of work is read, which shows what is left.
-func (q *queue) forgetLeft() {
+// beginScan is called before the list of work is read, which shows what is left.
+func (q *queue) beginScan() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	maps.Copy(q.before, q.left)
 	clear(q.left)
+}
+
+// endScan is called when all that the list of work shows was left again, or taken.
+func (q *queue) endScan() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	clear(q.before)
 }
 
 // depth returns how many jobs wait for a slot.
@@ -165,9 +174,11 @@ func (q *queue) releaseSlot(region string) {
 		return true
 	})
 	q.changed.Send()
-	for left := range q.left {
-		if q.fits(left) {
-			q.wake.Send()
+	for _, left := range [...]map[string]bool{q.left, q.before} {
+		for region := range left {
+			if q.fits(region) {
+				q.wake.Send()
+			}
 		}
 	}
 }

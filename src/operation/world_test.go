@@ -63,6 +63,7 @@ type cut struct {
 
 	mu          sync.Mutex
 	unreachable bool
+	unlisted    bool // only lists fail
 }
 
 var errAway = nf.E(nf.Unreachable, "use", "the store", nil)
@@ -71,6 +72,22 @@ func (c *cut) set(away bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unreachable = away
+}
+
+// setLists makes lists fail, or not.
+func (c *cut) setLists(away bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unlisted = away
+}
+
+func (c *cut) listErr() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unreachable || c.unlisted {
+		return errAway
+	}
+	return nil
 }
 
 func (c *cut) err() error {
@@ -108,7 +125,7 @@ func (c *cut) Delete(ctx context.Context, key string, expected store.Revision) e
 
 // List implements store.KV.
 func (c *cut) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
-	if err := c.err(); err != nil {
+	if err := c.listErr(); err != nil {
 		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
 	}
 	return c.KV.List(ctx, prefix, start)
