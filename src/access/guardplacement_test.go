@@ -118,6 +118,16 @@ func TestPreviewsInRegions(t *testing.T) {
 	}
 }
 
+// TestInvalidChangeLooksUpNothing adds a member with a placement in a change that is invalid.
+func TestInvalidChangeLooksUpNothing(t *testing.T) {
+	t.Parallel()
+	h, kept := newHouse(t), &lookups{secrets: true}
+	found, err := kept.change(h.as(t, "admin-all"), access.NewServices(h.Guarded, kept), nf.ServiceMember{Name: "not a name", Placement: &nf.Placement{}})
+	if found || err != nil {
+		t.Errorf("its templates find Secrets: %t, %v", found, err)
+	}
+}
+
 // lookups keeps the network service vpn, and notes whether a preview may look up Secrets.
 type lookups struct {
 	serviceKeeper

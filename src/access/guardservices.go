@@ -169,8 +169,8 @@ func (s Services) mayLookUpAfter(ctx context.Context, there nf.NetworkService, e
 		}
 	}
 	before := there.All()
-	if edit(&there) != nil {
-		return false, nil //nolint:nilerr // the keeper makes the same edit and reports its error
+	if edit(&there) != nil || len(there.Violations()) > 0 {
+		return false, nil //nolint:nilerr // the keeper makes the same edit and reports what is wrong
 	}
 	added := nf.Besides(before, there.Content.Members)
 	if len(added) == 0 {
