@@ -47,15 +47,19 @@ func (c *Cluster) act(ctx context.Context, owner nf.Subject, refs []nf.Ref, op s
 // present finds the kinds of refs, and the metadata of those objects that exist and
 // are the owner's, by Ref.Key. If a list shows that the region no longer serves a
 // version, present finds all of them again: the objects exist in another version, and
-// the region may list its versions anew only shortly after.
+// the region may list its versions anew only shortly after. It returns nf.Unreachable
+// if that does not end, because objects may remain.
 func (c *client) present(ctx context.Context, owner nf.Subject, refs []nf.Ref) (targets []target, had map[string]*metav1.ObjectMeta, err error) {
 	for n := 1; ; n++ {
 		known := c.apis.generation()
 		if targets, err = c.apis.resolveAll(ctx, refs); err != nil {
 			return nil, nil, err
 		}
-		if had, err = newFinder(c, targets).owned(ctx, owner); err != nil || n == attempts || c.apis.generation() == known {
+		if had, err = newFinder(c, targets).owned(ctx, owner); err != nil || c.apis.generation() == known {
 			return targets, had, err
+		}
+		if n == attempts {
+			return nil, nil, c.apis.unreadable(ctx, errors.New("it does not serve the versions that it lists"))
 		}
 		if n > 1 {
 			if err = c.pause(ctx, backoff(n-1)/2); err != nil {

@@ -138,7 +138,11 @@ func (a *apis) kinds(ctx context.Context, gvks []schema.GroupVersionKind) (*kind
 	if known != nil && serves(known.exact, gvks) && (known.partial == nil || len(gvks) > 0 || !a.old()) {
 		return known, nil
 	}
-	return a.discover(ctx)
+	fresh, err := a.discover(ctx)
+	if err != nil && known != nil && len(gvks) == 0 {
+		return known, nil // it is enough
+	}
+	return fresh, err
 }
 
 // old reports whether the kinds are older than kindsTime.
