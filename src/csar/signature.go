@@ -43,6 +43,9 @@ func (c *CSAR) VerifySignature(files map[string][]byte, roots *x509.CertPool) er
 	if name := c.unsigned(files); name != "" {
 		return refuse(name, "is not in the list of "+c.VNFD.Manifest+" with a hash, so that its signature does not include the file")
 	}
+	if name := c.unsignedPart(files); name != "" {
+		return refuse(name, "is a part of the VNF descriptor, and must be in the list of "+c.VNFD.Manifest+" with a hash")
+	}
 	c.VNFD.Signed = true
 	return nil
 }
@@ -127,6 +130,22 @@ func certificates(file []byte) []*x509.Certificate {
 		}
 	}
 	return out
+}
+
+// unsignedPart returns the first file of the VNF descriptor that the signature does not
+// include, or "". TOSCA.meta is not signed, and names the descriptor and files that need no
+// hash. So none of these may be a part of the descriptor.
+func (c *CSAR) unsignedPart(files map[string][]byte) string {
+	signed := map[string]bool{}
+	for _, a := range c.VNFD.Artifacts {
+		signed[a.Path] = signed[a.Path] || a.Hash != "" || a.Signature != "" && files[a.Path] != nil
+	}
+	for _, name := range c.VNFD.Files {
+		if !signed[name] {
+			return name
+		}
+	}
+	return ""
 }
 
 // unsigned returns the first file that the signature does not include, or "".

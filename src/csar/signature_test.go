@@ -107,6 +107,15 @@ func TestVerifySignature(t *testing.T) {
 		"Garbage": {"a signature that is none", func(f map[string]string) { f["sample.mf"] += "-----BEGIN CMS-----\nAAAA\n-----END CMS-----\n" }, "sample.mf", false, nil},
 		"NotPEM":  {"or not in PEM", func(f map[string]string) { f["sample.mf"] += "-----BEGIN CMS-----\n%%%\n-----END CMS-----\n" }, "sample.mf", false, nil},
 		"Added":   {"a file that was added after that", func(f map[string]string) { signed(f); f["Files/more.yaml"] = configMap }, "Files/more.yaml", false, nil},
+		"Descriptor": {"TOSCA.meta is not signed, and names another descriptor, also as a certificate", func(f map[string]string) {
+			meta := f[csar.MetaFile]
+			delete(f, csar.MetaFile)
+			delete(f, "sample.mf")
+			f["sample.mf"] = csartest.Manifest(f)
+			signed(f)
+			f["Definitions/evil.yaml"] = strings.Replace(f["Definitions/top.yaml"], "Sample VNF", "Evil VNF", 1)
+			f[csar.MetaFile] = strings.Replace(meta, "top.yaml", "evil.yaml", 1) + "ETSI-Entry-Certificate: Definitions/evil.yaml\n"
+		}, "Definitions/evil.yaml", false, pool(s)},
 		"Certificate": {"the certificate is not listed", func(f map[string]string) {
 			f[csar.MetaFile] += "ETSI-Entry-Certificate: sample.cert\n"
 			delete(f, "sample.mf")
