@@ -164,15 +164,25 @@ func (t *translator) compute(w *workload) {
 	if get(w.node, "artifacts") != nil {
 		out["image"] = t.softwareImage(w.entity)
 	} else {
-		name, version := t.scope.resolve(get(data, "name")), scalar(t.scope.resolve(get(data, "version")))
-		if out["image"] = t.image(w.file, name); version != "" && !strings.Contains(scalar(name), ":") {
-			out["image"] = scalar(name) + ":" + version
-		}
+		out["image"] = versioned(t, w.file, t.image(w.file, get(data, "name")), get(data, "version"))
 	}
 	if resources := t.virtualCompute(w); len(resources) > 0 {
 		out["resources"] = object{"requests": resources, "limits": resources}
 	}
 	w.containers = []any{out}
+}
+
+// versioned returns the reference of an image with a version as its tag, unless it has a
+// tag or a digest.
+func versioned(t *translator, file, ref string, n *yaml.Node) string {
+	n = t.scope.resolve(n)
+	if scalar(n) == "" || ref == "" || strings.ContainsAny(ref[strings.LastIndex(ref, "/")+1:], ":@") {
+		return ref
+	}
+	if ref += ":" + scalar(n); !imageForm.MatchString(ref) {
+		t.fault(file, n, "the version %q of the image must be a tag", nf.Clip(scalar(n), maxQuote))
+	}
+	return ref
 }
 
 // virtualCompute returns the resources of the capability of a compute node.

@@ -1,6 +1,8 @@
 package tosca
 
 import (
+	"maps"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -80,9 +82,14 @@ func (s *scope) levels(p entity, f *Flavor) {
 		l := f.level(id.Value)
 		l.Description = nf.Clip(scalar(get(node, "description")), maxText)
 		for aspect, value := range pairs(get(node, "scale_info")) {
-			l.Aspects[aspect.Value] = s.number(p.file, get(value, "scale_level"), "scale_level", 0)
+			if l.Aspects[aspect.Value] = s.number(p.file, get(value, "scale_level"), "scale_level", 0); len(l.Aspects) > maxLevels {
+				s.r.fault(p.file, aspect, "the level %q has more than %d scaling aspects", nf.Clip(id.Value, maxQuote), maxLevels)
+				return
+			}
 		}
-		f.Levels[id.Value] = l
+		if f.Levels[id.Value] = l; len(f.Levels) > maxLevels {
+			return // the caller reports it
+		}
 	}
 	if f.DefaultLevel = s.text(p, "default_level"); f.DefaultLevel == "" && len(f.Levels) == 1 {
 		for id := range f.Levels {
@@ -113,7 +120,9 @@ func (s *scope) counts(p entity, f *Flavor) {
 		for vdu := range targets {
 			l.Counts[vdu] = count
 		}
-		f.Levels[id.Value] = l
+		if f.Levels[id.Value] = l; len(f.Levels) > maxLevels {
+			return // the caller reports it
+		}
 	}
 }
 
@@ -153,6 +162,10 @@ func (s *scope) readDeltas(f *Flavor) {
 				of = map[string]int{}
 				s.deltas[aspect][id.Value] = of
 			}
+			if len(s.deltas) > maxLevels || len(s.deltas[aspect]) > maxLevels {
+				s.r.fault(p.file, id, "there are more than %d scaling aspects with deltas, or deltas of an aspect", maxLevels)
+				return
+			}
 			count := s.number(p.file, get(node, "number_of_instances"), "number_of_instances", 0)
 			for vdu := range targets {
 				of[vdu] += count
@@ -161,18 +174,24 @@ func (s *scope) readDeltas(f *Flavor) {
 	}
 }
 
-// derive adds the pods of levels that only name the levels of aspects.
+// derive adds the pods of levels that only name the levels of aspects: the initial ones,
+// and those of all aspects.
 func (s *scope) derive(f *Flavor) {
 	for _, l := range f.Levels {
+		given := maps.Clone(l.Counts)
 		for id := range l.Aspects {
 			added, err := f.Delta(id, 0, l.Aspects[id])
 			if err != nil {
 				continue // check reports it
 			}
 			for vdu := range f.Aspects[id].vdus() {
-				if _, given := l.Counts[vdu]; !given && f.VDUs[vdu].Initial >= 0 {
-					l.Counts[vdu] = f.VDUs[vdu].Initial + added[vdu]
+				if _, is := given[vdu]; is || f.VDUs[vdu].Initial < 0 {
+					continue
 				}
+				if _, begun := l.Counts[vdu]; !begun {
+					l.Counts[vdu] = f.VDUs[vdu].Initial
+				}
+				l.Counts[vdu] += added[vdu]
 			}
 		}
 	}

@@ -88,7 +88,13 @@ func (s *scope) file(name *yaml.Node) string {
 func (s *scope) values(n *yaml.Node) map[string]any {
 	out := map[string]any{}
 	for key, node := range pairs(n) {
-		out[key.Value] = s.value(s.resolve(node))
+		node = s.resolve(node)
+		// An input counts wherever it is used, as an alias does.
+		if !s.r.count(node, 0) {
+			s.r.fault(s.vnf.file, key, "the descriptor has more than %d values, with each input wherever it is used", maxNodes)
+			break
+		}
+		out[key.Value] = s.value(node)
 	}
 	return out
 }
