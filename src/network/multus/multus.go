@@ -14,6 +14,7 @@ package multus
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -39,9 +40,24 @@ const ResourceAnnotation = "k8s.v1.cni.cncf.io/resourceName"
 // Kinds returns nil: a specification depends on no API of its region.
 func (Driver) Kinds() []nf.Ref { return nil }
 
-// Frozen returns nil: a definition can be changed, and the change reaches the pods that
-// are created after it.
-func (Driver) Frozen(json.RawMessage, json.RawMessage, bool) nf.Violations { return nil }
+// Frozen reports fixed addresses that would be removed while instances are attached. Their
+// pods may have the addresses, which would be given to others, and need the definition for
+// fixed addresses. Other changes reach the pods that are created after them.
+func (Driver) Frozen(before, after json.RawMessage, attached bool) nf.Violations {
+	c := &schema.Checker{}
+	was, err := schema.Decode(before)
+	is, wrong := schema.Decode(after)
+	if err != nil || wrong != nil {
+		c.Fault("spec", "cannot be compared with the present one")
+		return c.Wrong
+	}
+	for _, address := range schema.ListOf(was, fixedField) {
+		if attached && !slices.Contains(schema.ListOf(is, fixedField), address) {
+			c.Fault("spec."+fixedField, "must keep %v while instances are attached", address)
+		}
+	}
+	return c.Wrong
+}
 
 // Normalize checks a specification and returns it in its canonical form: with
 // defaults and sorted keys. Specifications that mean the same have the same

@@ -109,8 +109,9 @@ func checkOperated(c *schema.Checker, s map[string]any) {
 // on each node only, and does not say that this is intended.
 func (Driver) NodeLocal(spec json.RawMessage) bool { return multus.SRIOV().NodeLocal(spec) }
 
-// Frozen reports another type: the definition would get another owner while it exists.
-func (Driver) Frozen(before, after json.RawMessage, _ bool) nf.Violations {
+// Frozen reports another type: the definition would get another owner while it exists. It
+// also reports what multus.Driver does.
+func (Driver) Frozen(before, after json.RawMessage, attached bool) nf.Violations {
 	c := &schema.Checker{}
 	was, err := schema.Decode(before)
 	is, wrong := schema.Decode(after)
@@ -121,6 +122,9 @@ func (Driver) Frozen(before, after json.RawMessage, _ bool) nf.Violations {
 		if was[field] != is[field] {
 			c.Fault("spec."+field, "cannot be changed; delete the network and create it again")
 		}
+	}
+	if len(c.Wrong) == 0 {
+		return multus.SRIOV().Frozen(before, after, attached)
 	}
 	return c.Wrong
 }
