@@ -127,7 +127,9 @@ func (pr *preparer) settings(ctx context.Context, in nf.Instance, req nf.ActRequ
 	var settings []nf.Setting
 	switch req.Verb {
 	case nf.Scale:
-		settings, err = cluster.Scaling(ctx, owner, placed(req.Scale, refs), req.Force)
+		if settings, err = cluster.Scaling(ctx, owner, placed(req.Scale, refs), req.Force); err == nil {
+			err = pr.connectable(ctx, in, plan, settings)
+		}
 	case nf.Restart:
 		settings, err = cluster.Restarting(ctx, owner, refs, nf.RestartValue(at))
 	default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -49,6 +50,40 @@ func (pr *preparer) attach(ctx context.Context, p *prepared) error {
 	}
 	if reflect.DeepEqual(p.attached, p.target.spec.Networks) {
 		p.attached = nil
+	}
+	return nil
+}
+
+// connectable returns nf.Invalid if workloads would get more pods than their attachments
+// allow: two pods cannot have one address. The settings are the numbers of pods, in the
+// order of the request.
+func (pr *preparer) connectable(ctx context.Context, in nf.Instance, plan render.Plan, settings []nf.Setting) error {
+	var wrong nf.Violations
+	for i, s := range settings {
+		pods, err := strconv.Atoi(string(s.Value))
+		if err != nil || pods < 2 {
+			continue // no number of pods, or one that any attachment allows
+		}
+		for _, a := range in.Attachments() {
+			if !slices.ContainsFunc(plan.Selected([]string{a.Workload}), func(ref nf.Ref) bool { return ref.Key() == s.Key() }) {
+				continue
+			}
+			n, err := pr.networks.Get(ctx, nf.SharedID(in.Region, a.Network))
+			if err == nil {
+				_, err = pr.networks.Connect(n, a, pods)
+			}
+			violations := nf.ViolationsOf(err)
+			if err != nil && violations == nil {
+				return err
+			}
+			for _, v := range violations {
+				wrong = append(wrong, nf.Violation{Field: fmt.Sprintf("workloads[%d]", i)}.
+					Saying(nf.Textf("cannot have %d pods with the attachment to network %s: %s: %s", pods, a.Network, v.Field, v.Said())))
+			}
+		}
+	}
+	if len(wrong) > 0 {
+		return nf.E(nf.Invalid, string(nf.Scale), "VNF instance "+in.ID, wrong)
 	}
 	return nil
 }
