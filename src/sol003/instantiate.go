@@ -29,14 +29,7 @@ const (
 // occurrence as rolled back.
 func (m *Manager) Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceInstantiate, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
-		if v.Instantiated != nil {
-			return record{}, nf.E(nf.Conflict, string(nf.Instantiate), "VNF "+v.ID, errors.New("it is instantiated already"))
-		}
-		p, err := m.resolve.usable(ctx, v)
-		if err != nil {
-			return record{}, err
-		}
-		in, inputs, err := m.resolve.instantiation(ctx, v, p, req)
+		in, inputs, err := m.resolve.instantiation(ctx, v, req)
 		if err != nil {
 			return record{}, err
 		}
@@ -96,9 +89,16 @@ func (rs resolver) usable(ctx context.Context, v nf.VNF) (nf.Package, error) {
 }
 
 // instantiation returns what a VNF is to be, without its region, and the parameters of its
-// package.
-func (rs resolver) instantiation(ctx context.Context, v nf.VNF, p nf.Package, req nf.InstantiateVNFRequest) (nf.InstantiatedVNF, map[string]any, error) {
+// package. It returns nf.Conflict if the VNF is instantiated.
+func (rs resolver) instantiation(ctx context.Context, v nf.VNF, req nf.InstantiateVNFRequest) (nf.InstantiatedVNF, map[string]any, error) {
 	in := nf.InstantiatedVNF{Flavor: req.Flavor, Level: req.Level, Params: withoutSecrets(req.Extra)}
+	if v.Instantiated != nil {
+		return in, nil, nf.E(nf.Conflict, string(nf.Instantiate), "VNF "+v.ID, errors.New("it is instantiated already"))
+	}
+	p, err := rs.usable(ctx, v)
+	if err != nil {
+		return in, nil, err
+	}
 	flavor, err := rs.flavor(ctx, p.ID, req.Flavor)
 	if err != nil {
 		return in, nil, err

@@ -1,6 +1,7 @@
 package sol003
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -15,17 +16,8 @@ var errInstantiable = errors.New("the request can be accepted")
 // true, and it returns the occurrence. The errors are those of Instantiate.
 func (m *Manager) Instantiable(ctx context.Context, id string, req nf.InstantiateVNFRequest) (o nf.Occurrence, repeated bool, err error) {
 	o, err = m.begin(ctx, id, nf.OccurrenceInstantiate, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
-		if v.Instantiated != nil {
-			return record{}, nf.E(nf.Conflict, string(nf.Instantiate), "VNF "+v.ID, errors.New("it is instantiated already"))
-		}
-		p, err := m.resolve.usable(ctx, v)
-		if err == nil {
-			_, _, err = m.resolve.instantiation(ctx, v, p, req)
-		}
-		if err == nil {
-			err = errInstantiable
-		}
-		return record{}, err
+		_, _, err := m.resolve.instantiation(ctx, v, req)
+		return record{}, cmp.Or(err, errInstantiable)
 	})
 	if errors.Is(err, errInstantiable) {
 		return nf.Occurrence{}, false, nil
