@@ -45,14 +45,9 @@ func (Driver) Kinds() []nf.Ref { return nil }
 // fixed addresses. Other changes reach the pods that are created after them.
 func (Driver) Frozen(before, after json.RawMessage, attached bool) nf.Violations {
 	c := &schema.Checker{}
-	was, err := schema.Decode(before)
-	is, wrong := schema.Decode(after)
-	if err != nil || wrong != nil {
-		c.Fault("spec", "cannot be compared with the present one")
-		return c.Wrong
-	}
+	was, is, ok := schema.Change(c, before, after)
 	for _, address := range schema.ListOf(was, fixedField) {
-		if attached && !slices.Contains(schema.ListOf(is, fixedField), address) {
+		if ok && attached && !slices.Contains(schema.ListOf(is, fixedField), address) {
 			c.Fault("spec."+fixedField, "must keep %v while instances are attached", address)
 		}
 	}

@@ -123,11 +123,9 @@ func (Driver) NodeLocal(json.RawMessage) bool { return false }
 // ignores, or that would leave pods with addresses outside of the network.
 func (Driver) Frozen(before, after json.RawMessage, attached bool) nf.Violations {
 	c := &schema.Checker{}
-	was, err := schema.Decode(before)
-	is, wrong := schema.Decode(after)
+	was, is, ok := schema.Change(c, before, after)
 	switch {
-	case err != nil || wrong != nil:
-		c.Fault("spec", "cannot be compared with the present one")
+	case !ok:
 	case was[flavorField] != is[flavorField]:
 		c.Fault("spec."+flavorField, "%s: it is %v", replaceIt, was[flavorField])
 	default:

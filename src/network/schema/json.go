@@ -36,6 +36,17 @@ func Decode(spec []byte) (map[string]any, error) {
 	return m, nil
 }
 
+// Change decodes a specification before and after a change. It reports whether both are
+// objects; otherwise this is a fault.
+func Change(c *Checker, before, after []byte) (was, is map[string]any, ok bool) {
+	was, err := Decode(before)
+	is, wrong := Decode(after)
+	if ok = err == nil && wrong == nil; !ok {
+		c.Fault("spec", "cannot be compared with the present one")
+	}
+	return was, is, ok
+}
+
 // Canonical returns a value in JSON with sorted keys.
 func Canonical(v any) ([]byte, error) {
 	var b bytes.Buffer

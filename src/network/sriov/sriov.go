@@ -113,11 +113,7 @@ func (Driver) NodeLocal(spec json.RawMessage) bool { return multus.SRIOV().NodeL
 // also reports what multus.Driver does.
 func (Driver) Frozen(before, after json.RawMessage, attached bool) nf.Violations {
 	c := &schema.Checker{}
-	was, err := schema.Decode(before)
-	is, wrong := schema.Decode(after)
-	if err != nil || wrong != nil {
-		c.Fault("spec", "cannot be compared with the present one")
-	}
+	was, is, _ := schema.Change(c, before, after)
 	for _, field := range []string{typeField, namespaceField} {
 		if was[field] != is[field] {
 			c.Fault("spec."+field, "cannot be changed; delete the network and create it again")
