@@ -82,7 +82,6 @@ type subject struct {
 	due      time.Time       // when to compare
 	running  bool            // it is being compared
 	place    int             // in the queue, or unqueued
-	gone     bool            // it is not followed any more
 	failures int             // to compare it, in sequence
 
 	compared  string // the last operation when all objects were compared

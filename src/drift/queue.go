@@ -35,7 +35,7 @@ const unqueued = -1
 // plan puts an instance where it belongs in the queue. It is called after each change
 // of what the place depends on.
 func (w *Watcher) plan(s *subject) {
-	waits := !s.running && !s.gone && (s.all || len(s.dirty) > 0)
+	waits := w.subjects[s.id] == s && !s.running && (s.all || len(s.dirty) > 0)
 	switch {
 	case waits && s.place == unqueued:
 		heap.Push(&w.queue, s)
@@ -48,7 +48,6 @@ func (w *Watcher) plan(s *subject) {
 
 // drop ends the following of an instance.
 func (w *Watcher) drop(s *subject) {
-	s.gone = true
-	w.plan(s)
 	delete(w.subjects, s.id)
+	w.plan(s)
 }
