@@ -43,7 +43,7 @@ func (c *CSAR) VerifySignature(files map[string][]byte, roots *x509.CertPool) er
 	if name := c.unsigned(files); name != "" {
 		return refuse(name, "is not in the list of "+c.VNFD.Manifest+" with a hash, so that its signature does not include the file")
 	}
-	if name := c.unsignedPart(files); name != "" {
+	if name := c.unsignedPart(); name != "" {
 		return refuse(name, "is a part of the VNF descriptor, and must be in the list of "+c.VNFD.Manifest+" with a hash")
 	}
 	c.VNFD.Signed = true
@@ -132,14 +132,22 @@ func certificates(file []byte) []*x509.Certificate {
 	return out
 }
 
+// hashed returns the files that a signature of the manifest includes: those with a hash.
+func (c *CSAR) hashed() map[string]bool {
+	out := map[string]bool{}
+	for _, a := range c.VNFD.Artifacts {
+		if a.Hash != "" {
+			out[a.Path] = true
+		}
+	}
+	return out
+}
+
 // unsignedPart returns the first file of the VNF descriptor that the signature does not
 // include, or "". TOSCA.meta is not signed, and names the descriptor and files that need no
 // hash. So none of these may be a part of the descriptor.
-func (c *CSAR) unsignedPart(files map[string][]byte) string {
-	signed := map[string]bool{}
-	for _, a := range c.VNFD.Artifacts {
-		signed[a.Path] = signed[a.Path] || a.Hash != "" || a.Signature != "" && files[a.Path] != nil
-	}
+func (c *CSAR) unsignedPart() string {
+	signed := c.hashed()
 	for _, name := range c.VNFD.Files {
 		if !signed[name] {
 			return name
@@ -150,11 +158,9 @@ func (c *CSAR) unsignedPart(files map[string][]byte) string {
 
 // unsigned returns the first file that the signature does not include, or "".
 func (c *CSAR) unsigned(files map[string][]byte) string {
-	signed := map[string]bool{MetaFile: true, c.VNFD.Manifest: true, c.CertificateFile: true}
+	signed := c.hashed()
+	signed[MetaFile], signed[c.VNFD.Manifest], signed[c.CertificateFile] = true, true, true
 	for _, a := range c.VNFD.Artifacts {
-		if a.Hash != "" {
-			signed[a.Path] = true
-		}
 		if a.Signature != "" {
 			signed[a.Signature], signed[a.Certificate] = true, true // verified by what they are for
 		}
