@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -58,16 +59,30 @@ func (is *Instances) placeable(ctx context.Context, req nf.InstantiateRequest, p
 
 // mayAnywhere reports whether the identity may use one of the regions.
 func (is *Instances) mayAnywhere(ctx context.Context, req nf.InstantiateRequest) (bool, error) {
-	for region, err := range is.regions.keeper.RegionsFrom(ctx, nf.Cursor{}) {
-		if err != nil {
-			return false, err
-		}
-		seen, refused, err := req.Placement.Permit(ctx, region.ID)
-		if err != nil || seen && refused != nf.PlacementPermission {
-			return err == nil, err
-		}
+	for _, err := range is.permittedBy(ctx, req.Placement) {
+		return err == nil, err
 	}
 	return false, nil
+}
+
+// permittedBy yields the regions that a placement of the identity permits. An error ends
+// the sequence.
+func (is *Instances) permittedBy(ctx context.Context, p *nf.Placement) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for region, err := range is.regions.keeper.RegionsFrom(ctx, nf.Cursor{}) {
+			seen, refused := false, nf.PlacementReason("")
+			if err == nil {
+				seen, refused, err = p.Permit(ctx, region.ID)
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if seen && refused != nf.PlacementPermission && !yield(region.ID, nil) {
+				return
+			}
+		}
+	}
 }
 
 // mayLookUp reports whether the templates of a dry run may look up Secrets: the identity
@@ -76,21 +91,14 @@ func (is *Instances) mayLookUp(ctx context.Context, req nf.InstantiateRequest) (
 	if req.Placement == nil {
 		return is.guard.could(ctx, nf.CreateInstance, newScope(req))
 	}
-	for region, err := range is.regions.keeper.RegionsFrom(ctx, nf.Cursor{}) {
+	for region, err := range is.permittedBy(ctx, req.Placement) {
 		if err != nil {
 			return false, err
 		}
-		if named := req.Placement.Regions; len(named) > 0 && !slices.Contains(named, region.ID) {
+		if named := req.Placement.Regions; len(named) > 0 && !slices.Contains(named, region) {
 			continue
 		}
-		seen, refused, err := req.Placement.Permit(ctx, region.ID)
-		if err != nil {
-			return false, err
-		}
-		if !seen || refused == nf.PlacementPermission {
-			continue
-		}
-		req.Region = region.ID
+		req.Region = region
 		if may, err := is.guard.could(ctx, nf.CreateInstance, newScope(req)); err != nil || !may {
 			return false, err
 		}
