@@ -106,8 +106,12 @@ func Formats(next http.Handler) http.Handler {
 			w.Header().Set(versionHeader, version)
 			w.Header().Set("Accept-Ranges", "none")
 		}
+		if !strings.HasPrefix(r.URL.Path, "/vnf") {
+			next.ServeHTTP(w, r)
+			return
+		}
 		spelled := spell(r.URL.RawQuery)
-		if !strings.HasPrefix(r.URL.Path, "/vnf") || spelled == r.URL.RawQuery {
+		if spelled == r.URL.RawQuery {
 			next.ServeHTTP(w, r)
 			return
 		}
