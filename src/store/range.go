@@ -27,6 +27,10 @@ func FirstPage(ctx context.Context, unknown, limit int) int {
 	return unknown
 }
 
+// PartSize is the number of entries that a loop with Parts lists at once: few enough that
+// the history of the writes in the meantime is short.
+const PartSize = 500
+
 // Parts yields all entries of a store, in several lists of at most n entries. Each list
 // is as of its own time. It is for a loop that writes or takes long: one list would
 // need the history of the whole time.

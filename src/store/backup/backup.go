@@ -213,8 +213,7 @@ func (c *Config) fill(ctx context.Context, want Summary, r io.Reader, identities
 
 // clear deletes the existing records.
 func (c *Config) clear(ctx context.Context) error {
-	const part = 500 // records that are listed at once
-	for e, err := range store.Parts(ctx, c.Raw, part) {
+	for e, err := range store.Parts(ctx, c.Raw, store.PartSize) {
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (s *Store) Reseal(ctx context.Context, skip ...string) (Report, error) {
 	}
 	report := Report{Primary: primary.ID()}
 	var failed []error
-	for e, err := range store.Parts(ctx, s.kv, part) {
+	for e, err := range store.Parts(ctx, s.kv, store.PartSize) {
 		if err != nil {
 			return report, fmt.Errorf("cannot re-encrypt all records: %w", err)
 		}
@@ -62,9 +62,6 @@ func (s *Store) Reseal(ctx context.Context, skip ...string) (Report, error) {
 	}
 	return report, summary(failed)
 }
-
-// part is the number of records that Reseal lists at once.
-const part = 500
 
 // renew re-encrypts one record, if it is due. If another caller writes it at
 // the same time, that write wins, and renew checks the new value.
