@@ -102,8 +102,8 @@ func TestSharedChange(t *testing.T) {
 	}
 }
 
-// TestSharedPreviewFails has a dry run fail because of an instance. The error names it only
-// to an identity that may see it, and nobody gets a part of the preview.
+// TestSharedPreviewFails has a dry run fail because of an instance. The error names the
+// instance only to an identity that may see it. No identity gets a part of the preview.
 func TestSharedPreviewFails(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -144,8 +144,8 @@ func (s *stream) list(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// noteServed notes whether the kind was served at a list. If it is served no more, the
-// kinds of the region are read again at their next use: another version may be served.
+// noteServed notes whether the kind was served at a list. If it is no longer served,
+// the kinds of the region are read again at their next use: another version may be served.
 func (s *stream) noteServed(err error) {
 	was := s.unserved
 	if s.unserved = apierrors.IsNotFound(err); s.unserved && !was {

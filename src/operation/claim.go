@@ -79,7 +79,8 @@ func (w *Workers) reserveOps(j Job, key nf.RequestKey, replica string) ([]store.
 
 // Start adds an accepted operation to this replica's queue. If that is full, or if
 // earlier operations of the region are still waiting, it releases the claim, so that
-// the first replica with a free place takes the operation. If this replica has lost its lease meanwhile, another one takes it.
+// the first replica with a free slot takes the operation. If this replica has lost its
+// lease in the meantime, another one takes it.
 func (w *Workers) Start(ctx context.Context, j Job) {
 	q := w.kinds[j.Subject.Kind].queue
 	if !q.hasLeft(j.Region) && !q.isFull(j.Region) {

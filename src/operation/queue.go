@@ -16,7 +16,7 @@ import (
 // Only an operation that acts needs a slot. One that waits gives its slot back.
 type queue struct {
 	places int
-	wake   delay.Signal // receives a token when an operation that was left can have a place
+	wake   delay.Signal // receives a token when an operation that was left can have a slot
 
 	mu      sync.Mutex
 	jobs    []Job
@@ -70,13 +70,13 @@ func (q *queue) leave(region string) {
 }
 
 // leaves reports whether an operation of the region must be left to any replica, for
-// lack of a place.
+// lack of a slot.
 func (q *queue) leaves(region string) bool {
 	if !q.isFull(region) {
 		return false
 	}
 	q.leave(region)
-	return q.isFull(region) // still: a place that becomes free from now on causes a scan
+	return q.isFull(region) // still: a slot that becomes free from now on causes a scan
 }
 
 // hasLeft reports whether operations of the region may have been left, and not been

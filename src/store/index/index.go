@@ -144,8 +144,9 @@ func (s *Store) run(ctx context.Context, t *table) {
 }
 
 // follow fills the index of a table and follows the changes, until the context ends or
-// a change may be missing. It reports whether the index was filled. The changes are followed from before the table is read, so
-// that the index is as recent as they are when it is filled.
+// a change may be missing. It reports whether the index was filled. The changes are
+// followed from before the table is read, so that the index is as recent as they are when
+// it is filled.
 func (s *Store) follow(ctx context.Context, t *table) (filled bool, err error) {
 	t.empty()
 	defer t.setFilled(false)
