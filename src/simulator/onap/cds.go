@@ -118,7 +118,7 @@ func (f *Flow) Configure(ctx context.Context) error {
 // appears waits until an object of ONAP's API exists. An attempt to create it before was
 // accepted, if the next one is rejected because of the first.
 func (f *Flow) appears(ctx context.Context, at string) error {
-	limited, cancel := context.WithTimeout(ctx, placeLimit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		missing, err := f.missing(limited, at)

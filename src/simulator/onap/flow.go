@@ -21,6 +21,7 @@ const (
 	profile       = "vfw-profile"
 	definition    = "/v1/rb/definition/" + invariant + "/" + customization
 	joinTime      = 5 * time.Second
+	limit         = 5 * time.Minute // of each wait for the service, which may be started again meanwhile
 )
 
 // Config describes a flow.
@@ -54,7 +55,7 @@ func (s *Surroundings) Flow(cfg Config) (*Flow, error) {
 	}
 	driver, err := so.New(so.Config{
 		Service: so.Server{URL: cfg.Service, Client: cfg.Client}, AAI: so.Server{URL: s.aai.url, User: orchestrator, Password: secret(orchestrator)},
-		Interval: cfg.Interval, Limit: 5 * time.Minute, Report: cfg.Report,
+		Interval: cfg.Interval, Limit: limit, Report: cfg.Report,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the flow: %w", err)
@@ -114,8 +115,8 @@ func (f *Flow) Distribute(ctx context.Context) error {
 		return fmt.Errorf("cannot design the firewall: %w", err)
 	}
 	// A new consumer begins at the end of the topic, so it may miss the first notifications.
-	for limit := joinTime; ; limit = min(2*limit, time.Minute) {
-		last, err := f.distribute(ctx, limit)
+	for wait := joinTime; ; wait = min(2*wait, time.Minute) {
+		last, err := f.distribute(ctx, wait)
 		switch {
 		case err == nil && last != "COMPONENT_DONE_OK":
 			return fmt.Errorf("cannot distribute the firewall: the service reports %s", last)
@@ -129,8 +130,8 @@ func (f *Flow) Distribute(ctx context.Context) error {
 }
 
 // distribute distributes the firewall once, and returns the last status of the service.
-func (f *Flow) distribute(ctx context.Context, limit time.Duration) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, limit)
+func (f *Flow) distribute(ctx context.Context, wait time.Duration) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	id, err := f.s.SDC.Distribute(limited, service)
 	if err != nil {

@@ -12,8 +12,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/simulator/script"
 )
 
-const placeLimit = time.Minute // for the service to write the flavors of a region
-
 // demand is what the firewall needs of a region.
 func (f *Flow) demand() oof.Demand {
 	return oof.Demand{
@@ -38,7 +36,7 @@ func (f *Flow) Place(ctx context.Context) error {
 		return err
 	}
 	f.cfg.Report("ESR registers the region " + f.VNF.Region)
-	limited, cancel := context.WithTimeout(ctx, placeLimit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		found, err := f.OOF.Place(limited, f.demand())
@@ -66,7 +64,7 @@ func (f *Flow) interval() time.Duration {
 // deregister deregisters the region, whose flavors A&AI does not have then. An operation
 // that is about to end may still use the region.
 func (f *Flow) deregister(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, placeLimit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		status, err := f.call(limited, http.MethodDelete, f.registry(), nil, http.StatusNoContent, http.StatusConflict)

@@ -18,7 +18,7 @@ const (
 )
 
 // Persistent sends a request again while there is no whole response, as a client does whose
-// server is started again: for one minute, after which its error is the last one. Its
+// server is started again: for five minutes, after which its error is the last one. Its
 // client must be able to read the body of a request again.
 type Persistent struct{ Transport http.RoundTripper }
 
