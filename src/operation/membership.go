@@ -119,6 +119,7 @@ func (w *Workers) serve(ctx context.Context, t *membership) {
 		w.renew(renewing, t, func() {
 			lost.Store(true)
 			lose(lease.ErrLost)
+			stopRenewing() // or this replica would claim operations that it does not run
 		})
 	})
 	defer context.AfterFunc(ctx, func() { t.closing.Store(true) })()
@@ -167,7 +168,6 @@ func (w *Workers) endMembership(ctx context.Context, t *membership, lost bool) {
 	if lost {
 		w.cfg.LeaseEnded(true)
 		w.cfg.Logger.ErrorContext(ctx, "this replica has lost its lease, and has stopped its operations", "replica", t.id)
-		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePause) // its last write
 	defer cancel()

@@ -3,6 +3,7 @@ package operation_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,6 +214,29 @@ func TestLostLease(t *testing.T) {
 		if got := one.performed(); got[len(got)-1] != "op-3" {
 			t.Errorf("after it has joined again, it performed %v", got)
 		}
+	})
+}
+
+// TestLostLeaseClaims checks that a replica that has lost its lease claims nothing while
+// one of its operations is still to stop, although the store responds again.
+func TestLostLeaseClaims(t *testing.T) {
+	bubble(t, func(t *testing.T, g *group) {
+		stopping := make(chan struct{})
+		one := g.join(t, func(_ *operation.Config, k *operation.Kind) {
+			k.Perform = func(context.Context, context.Context, operation.Job) error { <-stopping; return leases.ErrLost }
+		}).run(t)
+		one.accept(t, "op-1", "east")
+		one.cut.set(true)
+		pass(t, lease*3/4)
+		one.cut.set(false)
+		g.join(t, places(0)).accept(t, "op-2", "east")
+		pass(t, lease)
+		two := g.join(t).run(t)
+		pass(t, lease)
+		if diff := cmp.Diff([]string{"op-1", "op-2"}, slices.Sorted(slices.Values(two.performed()))); diff != "" {
+			t.Errorf("the other replica takes both (-want +got):\n%s", diff)
+		}
+		close(stopping)
 	})
 }
 
