@@ -85,9 +85,9 @@ func (s *scope) placement(f *Flavor) {
 			continue
 		}
 		rule := PlacementRule{Name: p.name, Anti: anti, Scope: s.text(p, "scope")}
-		for target := range items(get(p.node, "targets")) {
+		for target := range s.r.list(p.file, get(p.node, "targets"), "targets") {
 			if group, isGroup := groups[scalar(target)]; isGroup {
-				for member := range items(get(group.node, "members")) {
+				for member := range s.r.list(group.file, get(group.node, "members"), "members") {
 					s.member(&rule, group.file, member, f)
 				}
 			} else {

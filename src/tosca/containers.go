@@ -100,7 +100,7 @@ func (t *translator) extended(e entity, requests, limits object) {
 		}
 		requests[name], limits[name] = value, value
 	}
-	for item := range items(t.scope.property(e, "extended_resource_requests")) {
+	for item := range t.scope.list(e, "extended_resource_requests") {
 		t.keys(e.file, item, "extended_resource_requests", "extended_resource", "amount")
 		add(item, scalar(t.scope.resolve(get(item, "extended_resource"))), t.scope.number(e.file, get(item, "amount"), "amount", 0))
 	}
@@ -108,7 +108,7 @@ func (t *translator) extended(e entity, requests, limits object) {
 	if !isNull(pages) && requests["cpu"] == nil && requests["memory"] == nil && limits["cpu"] == nil && limits["memory"] == nil {
 		t.fault(e.file, pages, "huge pages need requested_cpu_resources or requested_memory_resources, too")
 	}
-	for item := range items(pages) {
+	for item := range t.scope.list(e, "huge_pages_resources") {
 		t.keys(e.file, item, "huge_pages_resources", "hugepage_size", "requested_size")
 		if page := t.size(e.file, get(item, "hugepage_size"), "hugepage_size"); page != "" {
 			add(item, "hugepages-"+page, t.size(e.file, get(item, "requested_size"), "requested_size"))
@@ -221,9 +221,13 @@ func (t *translator) pinning(w *workload, n *yaml.Node, resources object) {
 func (t *translator) profile(w *workload) {
 	profile := t.scope.property(w.entity, "vdu_profile")
 	t.keys(w.file, profile, "vdu_profile", "min_number_of_instances", "max_number_of_instances", "local_affinity_or_antiaffinity_rule")
-	for rule := range items(get(profile, "local_affinity_or_antiaffinity_rule")) {
+	for rule := range t.scope.r.list(w.file, get(profile, "local_affinity_or_antiaffinity_rule"), "local_affinity_or_antiaffinity_rule") {
 		t.keys(w.file, rule, "local_affinity_or_antiaffinity_rule", "type", "scope")
 		kind := t.oneOf(w.file, get(rule, "type"), "the type of the rule", "affinity", "anti_affinity")
+		if isNull(get(rule, "type")) {
+			t.fault(w.file, rule, "a local_affinity_or_antiaffinity_rule needs the type affinity or anti_affinity")
+			continue
+		}
 		t.place(kind == "anti_affinity", t.topology(w.file, get(rule, "scope"), rule, scalar(get(rule, "scope"))), w, w.selector)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -74,6 +75,14 @@ func (r *reader) fault(file string, at *yaml.Node, format string, args ...any) {
 		}
 		r.faults = append(r.faults, nf.Violation{File: nf.Clip(file, maxText), Line: line, Message: fmt.Sprintf(format, args...)})
 	}
+}
+
+// list yields the items of a list, and faults another value than null.
+func (r *reader) list(file string, n *yaml.Node, what string) iter.Seq[*yaml.Node] {
+	if !isNull(n) && n.Kind != yaml.SequenceNode {
+		r.fault(file, n, "%s must be a list", what)
+	}
+	return items(n)
 }
 
 func (r *reader) warn(file string, at *yaml.Node, format string, args ...any) {

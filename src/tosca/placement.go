@@ -104,7 +104,7 @@ var cpProperties = []string{"layer_protocols", "role", "order", "protocol", "tru
 func (t *translator) cpProtocols(e entity) {
 	t.oneOf(e.file, t.scope.property(e, "trunk_mode"), "trunk_mode", "false")
 	t.oneOf(e.file, t.scope.property(e, "vnic_type"), "vnic_type", "normal")
-	for item := range items(t.scope.property(e, "protocol")) {
+	for item := range t.scope.list(e, "protocol") {
 		t.keys(e.file, item, "protocol", "associated_layer_protocol")
 	}
 }
@@ -180,9 +180,9 @@ func (t *translator) servicePorts(e entity) []any {
 	var out []any
 	seen := map[string]bool{}
 	data := cmp.Or(t.scope.property(e, "additionalServiceData"), t.scope.property(e, "additional_service_data"))
-	for item := range items(data) {
+	for item := range t.scope.r.list(e.file, data, "additionalServiceData") {
 		t.keys(e.file, item, "additionalServiceData", "portData")
-		for port := range items(get(item, "portData")) {
+		for port := range t.scope.r.list(e.file, get(item, "portData"), "portData") {
 			t.keys(e.file, port, "portData", "name", "protocol", "port", "portConfigurable")
 			t.oneOf(e.file, get(port, "portConfigurable"), "portConfigurable", "false")
 			name := asLabel(scalar(t.scope.resolve(get(port, "name"))))

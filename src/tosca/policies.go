@@ -66,7 +66,7 @@ func (s *scope) of(typ string) []entity {
 // Tacker ignores them.
 func (s *scope) targets(p entity, f *Flavor) map[string]bool {
 	out := map[string]bool{}
-	for target := range items(get(p.node, "targets")) {
+	for target := range s.r.list(p.file, get(p.node, "targets"), "targets") {
 		if _, found := f.VDUs[scalar(target)]; found {
 			out[scalar(target)] = true
 		} else {
@@ -133,7 +133,7 @@ func (s *scope) aspect(p entity, id string, node *yaml.Node) Aspect {
 		MaxLevel: s.number(p.file, get(node, "max_scale_level"), "max_scale_level", 0),
 	}
 	deltas := s.deltas[id]
-	for step := range items(get(node, "step_deltas")) {
+	for step := range s.r.list(p.file, get(node, "step_deltas"), "step_deltas") {
 		if len(out.Steps) == maxLevels {
 			s.r.fault(p.file, step, "step_deltas has more than %d entries", maxLevels)
 			break
@@ -220,7 +220,7 @@ func (s *scope) check(f *Flavor) {
 		}
 	}
 	for _, p := range s.of(typeVDULevels) {
-		for target := range items(get(p.node, "targets")) {
+		for target := range s.r.list(p.file, get(p.node, "targets"), "targets") {
 			s.checkProfile(p, scalar(target), f)
 		}
 	}

@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"iter"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -214,6 +215,11 @@ func (s *scope) property(e entity, name string) *yaml.Node {
 		return value
 	}
 	return s.r.definition(e.typ, "properties", name, "default")
+}
+
+// list yields the items of a property that is a list, and faults another value.
+func (s *scope) list(e entity, property string) iter.Seq[*yaml.Node] {
+	return s.r.list(e.file, s.property(e, property), property)
 }
 
 // text returns a property that is a text of one line, or "" if there is none.

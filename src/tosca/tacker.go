@@ -39,7 +39,7 @@ func (t *translator) tackerVDU(w *workload) {
 
 // tackerLabels reads labels in the form "key: value".
 func (t *translator) tackerLabels(w *workload) {
-	for item := range items(t.scope.property(w.entity, "labels")) {
+	for item := range t.scope.list(w.entity, "labels") {
 		text := scalar(item)
 		for key, value := range pairs(item) { // without quotes, it is a mapping
 			text = key.Value + ":" + scalar(value)
@@ -191,7 +191,7 @@ func (t *translator) tackerScaling(p entity) {
 	if most < 1 || least < 1 || least > most || use < 1 {
 		t.fault(p.file, p.key, "%q needs max_instances, not less than min_instances, and target_cpu_utilization_percentage, each at least 1", p.name)
 	}
-	for target := range items(get(p.node, "targets")) {
+	for target := range t.scope.r.list(p.file, get(p.node, "targets"), "targets") {
 		w := t.workloads[scalar(target)]
 		switch {
 		case w == nil:

@@ -83,8 +83,11 @@ func (t *translator) fault(file string, at *yaml.Node, format string, args ...an
 	t.scope.r.fault(file, at, format, args...)
 }
 
-// keys faults each key of a mapping that is not one of the given ones.
+// keys faults each key of a mapping that is not one of the given ones, and another value.
 func (t *translator) keys(file string, n *yaml.Node, what string, known ...string) {
+	if !isNull(n) && n.Kind != yaml.MappingNode {
+		t.fault(file, n, "%s must be a mapping", what)
+	}
 	for key := range pairs(n) {
 		if !slices.Contains(known, key.Value) {
 			t.fault(file, key, "%s: %q cannot be translated; use one of %s", what, nf.Clip(key.Value, maxQuote), strings.Join(known, ", "))

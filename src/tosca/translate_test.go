@@ -117,6 +117,12 @@ func TestTranslateRejects(t *testing.T) {
 		"Pinned":      {"a part of a CPU of its own", "compute", "num_virtual_cpu: 1", "num_virtual_cpu: 0.5", "top.yaml:14: CPU pinning of the policy static needs a whole number"},
 		"PinnedRule":  {"which CPUs", "compute", "virtual_cpu_pinning_policy: static", "virtual_cpu_pinning_policy: static, virtual_cpu_pinning_rule: []", `virtual_cpu_pinning: "virtual_cpu_pinning_rule" cannot be translated`},
 		"Policies":    {"another policy", "compute", "virtual_cpu_pinning_policy: static", "virtual_cpu_pinning_policy: some", `virtual_cpu_pinning_policy: "some" cannot be translated; use one of static, dynamic`},
+		"NoList":      {"a list that is none", "containers", "[{type: anti_affinity, scope: nfvi_node}]", "{type: anti_affinity, scope: nfvi_node}", "top.yaml:18: local_affinity_or_antiaffinity_rule must be a list"},
+		"RuleType":    {"a rule that may mean either", "containers", "[{type: anti_affinity, scope: nfvi_node}]", "[{scope: nfvi_node}]", "top.yaml:18: a local_affinity_or_antiaffinity_rule needs the type"},
+		"NoMapping":   {"a mapping that is none", "containers", "protocol: [{associated_layer_protocol: ipv4}]", "protocol: [ipv4]", "top.yaml:76: protocol must be a mapping"},
+		"Extended":    {"a property that is a mapping", "containers", "[{extended_resource: example.com/nic, amount: 2}]", "{example.com/nic: 1}", "extended_resource_requests must be a list"},
+		"Targets":     {"targets that are no list", "containers", "targets: [front]", "targets: front", "targets must be a list"},
+		"Labels":      {"labels that are a mapping", "tacker", `["app: webserver", tier: front]`, "{app: webserver, tier: front}", "labels must be a list"},
 		"Input":       {"an input without a value", "compute", "name: db\n", "name: {get_input: gone}\n", `top.yaml:18: the input "gone" has no value`},
 		"DNS":         {"a name that objects cannot have", "compute", "name: db\n", "name: Data base\n", "is not a DNS label"},
 	}
