@@ -118,6 +118,22 @@ func MaskFields(value any, names []string) any {
 	return value
 }
 
+// SoundsSecret reports whether a name contains a word for a secret, such as "password". A
+// name that refers to a Kubernetes Secret does not count: its value is the name of an
+// object.
+func SoundsSecret(name string) bool {
+	name = strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
+	if strings.HasPrefix(name, "existingsecret") || slices.ContainsFunc(secretReferences, func(word string) bool { return strings.HasSuffix(name, word) }) {
+		return false
+	}
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
+}
+
+var (
+	secretWords      = []string{"password", "passwd", "passphrase", "secret", "token", "privatekey", "clientkey", "apikey", "accesskey", "credential", "kubeconfig"}
+	secretReferences = []string{"existingsecret", "secretname", "secretnames", "secretref", "secretkeyref", "pullsecret", "pullsecrets"}
+)
+
 // secretTexts collects values as texts.
 type secretTexts []string
 

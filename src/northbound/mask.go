@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -68,8 +67,5 @@ func isSecret(name string, value any) bool {
 	if _, isObject := value.(map[string]any); name == "helm_info" {
 		return !isObject
 	}
-	plain := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
-	return slices.ContainsFunc([]string{"password", "passphrase", "secret", "token", "privatekey", "clientkey", "apikey", "credential", "kubeconfig"}, func(word string) bool {
-		return strings.Contains(plain, word)
-	})
+	return nf.SoundsSecret(name)
 }

@@ -16,7 +16,8 @@ func TestMask(t *testing.T) {
 		reason, given, want string
 		wrong               int // masks in what is shown
 	}{
-		"Names": {"names of secrets are found in each spelling", `{"Pass_Word": "x", "api-key": 1, "area": "a", "use_helm": true}`, `{"Pass_Word": "***", "api-key": "***", "area": "a", "use_helm": true}`, 2},
+		"Names": {"names of secrets are found in each spelling", `{"Pass_Word": "x", "api-key": 1, "root.passwd": "x", "area": "a", "use_helm": true}`, `{"Pass_Word": "***", "api-key": "***", "root.passwd": "***", "area": "a", "use_helm": true}`, 3},
+		"Refs":  {"the name of a Secret is not what it holds", `{"secret_name": "db"}`, `{"secret_name": "db"}`, 0},
 		"Deep":  {"at any depth", `{"a": [{"db": {"token": {"b": "x"}}}]}`, `{"a": [{"db": {"token": "***"}}]}`, 1},
 		"Helm":  {"a dictionary of Tacker", `{"helm_info": {"masternode_ip": ["192.0.2.1"], "masternode_username": "u", "masternode_password": "x"}}`, `{"helm_info": {"masternode_ip": ["192.0.2.1"], "masternode_username": "u", "masternode_password": "***"}}`, 1},
 		"Text":  {"the same as a text", `{"helm_info": "{'masternode_password':'x'}"}`, `{"helm_info": "***"}`, 1},

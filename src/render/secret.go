@@ -22,7 +22,7 @@ func (s SecretNames) Has(name string, value any) bool {
 	if secret, decided := s[name]; decided {
 		return secret
 	}
-	return !isTruth(value) && soundsSecret(name)
+	return !isTruth(value) && nf.SoundsSecret(name)
 }
 
 func isEmpty(value any) bool {
@@ -118,19 +118,3 @@ func (s SecretNames) Mask(value any) any {
 	s.find(value, found)
 	return nf.MaskFields(value, slices.Collect(maps.Keys(found)))
 }
-
-// soundsSecret reports whether a name contains a word for a secret. A name that
-// refers to a Kubernetes Secret does not count: its value is the name of an
-// object.
-func soundsSecret(name string) bool {
-	name = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
-	if strings.HasPrefix(name, "existingsecret") || slices.ContainsFunc(references, func(word string) bool { return strings.HasSuffix(name, word) }) {
-		return false
-	}
-	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
-}
-
-var (
-	secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "privatekey", "apikey", "accesskey", "credential"}
-	references  = []string{"existingsecret", "secretname", "secretnames", "secretref", "secretkeyref", "pullsecret", "pullsecrets"}
-)

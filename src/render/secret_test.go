@@ -19,7 +19,7 @@ func TestSecretNames(t *testing.T) {
 	}{
 		"nothing":    {"nothing is given", nil, nf.Inputs{}, nil},
 		"decided":    {"what the package says is secret is named whether it is given or not", render.SecretNames{"pin": true, "port": false}, nf.Inputs{}, []string{"pin"}},
-		"words":      {"any of the words, however it is spelled", nil, nf.Inputs{Parameters: object{"DB_Password": "a", "passwd": "a", "x-pass-phrase": "a", "clientSecret": "a", "accessToken": 1, "PRIVATE_KEY": "a", "api-key": "a", "accessKeyID": "a", "credentials": object{"a": "b"}, "port": 1, "key": "a"}}, []string{"DB_Password", "PRIVATE_KEY", "accessKeyID", "accessToken", "api-key", "clientSecret", "credentials", "passwd", "x-pass-phrase"}},
+		"words":      {"any of the words, however it is spelled", nil, nf.Inputs{Parameters: object{"DB_Password": "a", "passwd": "a", "x-pass-phrase": "a", "clientSecret": "a", "accessToken": 1, "PRIVATE_KEY": "a", "api-key": "a", "accessKeyID": "a", "credentials": object{"a": "b"}, "client-key": "a", "kubeconfig": "a", "port": 1, "key": "a"}}, []string{"DB_Password", "PRIVATE_KEY", "accessKeyID", "accessToken", "api-key", "client-key", "clientSecret", "credentials", "kubeconfig", "passwd", "x-pass-phrase"}},
 		"deep":       {"at any depth", nil, nf.Inputs{Parameters: object{"a": []any{object{"b": object{"token": "x"}}}}}, []string{"token"}},
 		"everywhere": {"from any source", nil, nf.Inputs{OOF: []object{{"site_password": "a"}}, Network: object{"vpn": object{"passphrase": "a"}}}, []string{"passphrase", "site_password"}},
 		"exempt":     {"the package knows better", render.SecretNames{"token_count": false}, nf.Inputs{Parameters: object{"token_count": 1, "a": object{"token_count": 2}}, Overrides: map[string]string{"b.token_count": "3"}}, nil},
