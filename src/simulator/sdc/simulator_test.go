@@ -205,6 +205,7 @@ func TestStatuses(t *testing.T) {
 		"Nameless":        {"a component has a name", slices.Concat(of(modules, "NOT_NOTIFIED"), of(chart, "NOT_NOTIFIED"), []sdc.Status{{Status: "COMPONENT_DONE_OK"}}), false},
 		"Killed":          {"what is received again is reported again", slices.Concat(of(chart, "NOTIFIED"), restart, of(chart, "NOT_NOTIFIED"), of(modules, "NOT_NOTIFIED"), []sdc.Status{done}), true},
 		"Killed late":     {"even if its end was reported", slices.Concat(unwanted, restart, unwanted), true},
+		"Read late":       {"messages of a killed component are read after the next restart", slices.Concat(of(chart, "NOTIFIED"), restart, restart, of(chart, "NOTIFIED"), unwanted), true},
 		"Again":           {"it is reported once without a restart", slices.Concat(of(chart, "NOTIFIED", "NOTIFIED"), of(modules, "NOTIFIED"), unwanted), false},
 		"Again and again": {"it is reported once for each restart", slices.Concat(of(chart, "NOTIFIED"), restart, of(chart, "NOTIFIED", "NOTIFIED"), unwanted), false},
 		"Reasonless":      {"an error has a reason", slices.Concat(of(modules, "NOT_NOTIFIED"), of(chart, "NOT_NOTIFIED"), []sdc.Status{{Status: "COMPONENT_DONE_ERROR", ComponentName: "m"}}), false},

@@ -28,7 +28,7 @@ type distribution struct {
 	statuses []Status
 	failed   bool // an artifact has failed
 	done     bool
-	again    bool // the component may begin again
+	again    int // how often the component may begin again
 }
 
 // stage is how far an artifact is.
@@ -87,12 +87,12 @@ func (s *Simulator) receive(ctx context.Context, r broker.Message) {
 
 // Restarted tells the simulator that the component was killed and starts again. It gets
 // the last notifications again if it had not committed them, and may then report each of
-// them once from the beginning.
+// them once from the beginning. What it sent before may be read after this call.
 func (s *Simulator) Restarted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.distributions {
-		d.again = true
+		d.again++
 	}
 }
 
@@ -101,12 +101,13 @@ func (d *distribution) restart() {
 	for artifact := range d.stages {
 		d.stages[artifact] = announcedStage
 	}
-	d.failed, d.done, d.again = false, false, false
+	d.failed, d.done = false, false
+	d.again--
 }
 
 // take advances a distribution, or returns what is wrong with a message.
 func (d *distribution) take(m Status) error {
-	if first := steps[m.Status].from == announcedStage && m.ArtifactURL != ""; first && d.again && (d.done || d.stages[m.ArtifactURL] != announcedStage) {
+	if first := steps[m.Status].from == announcedStage && m.ArtifactURL != ""; first && d.again > 0 && (d.done || d.stages[m.ArtifactURL] != announcedStage) {
 		d.restart()
 	}
 	if d.done {
