@@ -38,11 +38,10 @@ func (b Bundles[R, W, C]) Write(ctx context.Context, names ...string) (W, error)
 	return granted(b.writer, b.guard.may(ctx, nf.WritePackage, bundleScope(), auditable(names)...))
 }
 
-// ForNew returns the composer for a new instance in a region. It requires
-// instance:instantiate there, and package:read. Such an instance belongs to the
-// default project.
-func (b Bundles[R, W, C]) ForNew(ctx context.Context, region string) (C, error) {
-	err := b.guard.may(ctx, nf.CreateInstance, nf.Scope{Project: nf.DefaultProject, Region: region})
+// ForNew returns the composer for a new instance of a project in a region. It requires
+// instance:instantiate there, and package:read.
+func (b Bundles[R, W, C]) ForNew(ctx context.Context, project, region string) (C, error) {
+	err := b.guard.may(ctx, nf.CreateInstance, nf.Scope{Project: project, Region: region})
 	if err == nil {
 		err = b.guard.may(ctx, nf.ReadPackage, bundleScope())
 	}

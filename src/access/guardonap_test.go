@@ -68,7 +68,7 @@ func TestGrantsOfONAP(t *testing.T) {
 			is("read bundles", tc.read, "reader", got, err)
 			got, err = bundles.Write(ctx)
 			is("write bundles", tc.write, "writer", got, err)
-			got, err = bundles.ForNew(ctx, accesstest.East)
+			got, err = bundles.ForNew(ctx, nf.DefaultProject, accesstest.East)
 			is("compose for a new instance", tc.fresh, "composer", got, err)
 			got, err = bundles.ForChange(ctx, in)
 			is("compose for an instance", tc.compose, "composer", got, err)

@@ -17,8 +17,8 @@ type Bundles interface {
 	Read(ctx context.Context, names ...string) (BundleReader, error)
 	// Write returns the bundles for changes.
 	Write(ctx context.Context, names ...string) (BundleWriter, error)
-	// ForNew returns the composer of packages for a new instance in a region.
-	ForNew(ctx context.Context, region string) (Composer, error)
+	// ForNew returns the composer of packages for a new instance of a project in a region.
+	ForNew(ctx context.Context, project, region string) (Composer, error)
 	// ForChange returns the composer of packages for a change of an instance.
 	ForChange(ctx context.Context, in nf.Instance) (Composer, error)
 }

@@ -31,8 +31,8 @@ func (g guarded) Write(ctx context.Context, names ...string) (onap.BundleWriter,
 	return g.bundles, g.may(ctx, nf.WritePackage, nf.Scope{Project: nf.DefaultProject}, names...)
 }
 
-func (g guarded) ForNew(ctx context.Context, region string) (onap.Composer, error) {
-	return g.bundles, g.may(ctx, nf.CreateInstance, nf.Scope{Project: nf.DefaultProject, Region: region})
+func (g guarded) ForNew(ctx context.Context, project, region string) (onap.Composer, error) {
+	return g.bundles, g.may(ctx, nf.CreateInstance, nf.Scope{Project: project, Region: region})
 }
 
 func (g guarded) ForChange(ctx context.Context, in nf.Instance) (onap.Composer, error) {

@@ -70,7 +70,7 @@ type creator struct {
 // have. It returns the instance and its operation once all objects are applied.
 func (c *creator) instantiate(r *http.Request, req instanceRequest, complete func(*nf.Spec)) (vnf, nf.Operation, error) {
 	ctx, id := r.Context(), c.newID()
-	wanted, err := c.request(r, req, id)
+	wanted, err := c.request(r, req, id, nf.DefaultProject)
 	if err != nil {
 		return vnf{}, nf.Operation{}, err
 	}
@@ -91,9 +91,9 @@ func (c *creator) instantiate(r *http.Request, req instanceRequest, complete fun
 
 // request converts ONAP's request to the engine's. Id becomes the id of the new
 // instance, in the engine and in the chart's values.
-func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.InstantiateRequest, error) {
+func (c *creator) request(r *http.Request, q instanceRequest, id, project string) (nf.InstantiateRequest, error) {
 	ctx := r.Context()
-	bundles, err := c.bundles.ForNew(ctx, q.Region)
+	bundles, err := c.bundles.ForNew(ctx, project, q.Region)
 	if err != nil {
 		return nf.InstantiateRequest{}, err
 	}
@@ -125,7 +125,7 @@ func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.Ins
 	}
 	spec.Annotations[generationAnnotation] = c.newID()
 	return nf.InstantiateRequest{
-		Spec: spec, ID: id, Region: q.Region, Project: nf.DefaultProject, Namespace: cmp.Or(composed.Profile.Namespace, "default"),
+		Spec: spec, ID: id, Region: q.Region, Project: project, Namespace: cmp.Or(composed.Profile.Namespace, "default"),
 		Options: c.runner.options(r, seconds["pre-install"]+seconds["post-install"]),
 	}, nil
 }

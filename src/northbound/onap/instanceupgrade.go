@@ -58,7 +58,7 @@ func (us upgrades) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, e
 		return v, fail("Upgrade Instance", err)
 	}
 	same := req.equal(v.request) && v.State == nf.Ready
-	wanted, err := us.creator.request(r, req, v.ID)
+	wanted, err := us.creator.request(r, req, v.ID, nf.ProjectOf(v.Project))
 	if err != nil {
 		if same && nf.KindOf(err) == nf.NotFound {
 			return v, nil // its package or profile was deleted, and no change is needed
@@ -134,7 +134,7 @@ func (us upgrades) move(r *http.Request, records RecordWriter, v vnf, req instan
 	if err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	wanted.ID, wanted.Project, wanted.AAI, wanted.Inputs.OOF = alias.Coming, nf.ProjectOf(v.Project), v.AAIInForce(), v.Inputs.OOF
+	wanted.ID, wanted.AAI, wanted.Inputs.OOF = alias.Coming, v.AAIInForce(), v.Inputs.OOF
 	wanted.Annotations[idAnnotation] = v.id
 	wanted.Inputs.Overrides[instanceIDKey] = wanted.ID // used in the label of the pods
 	op, err := us.engine.Instantiate(ctx, wanted)

@@ -112,11 +112,11 @@ func (p *packages) RemovePackage(_ context.Context, id string) error {
 	return nil
 }
 
-// rights say what the caller may not do.
+// rights say what the caller may not do: a permission, or one with a project after it.
 type rights map[nf.Permission]bool
 
-func (f rights) May(_ context.Context, p nf.Permission, _ nf.Scope, _ ...string) error {
-	if f[p] {
+func (f rights) May(_ context.Context, p nf.Permission, s nf.Scope, _ ...string) error {
+	if f[p] || f[p+nf.Permission(" "+s.Project)] {
 		return nf.E(nf.Forbidden, "do", string(p), nil)
 	}
 	return nil

@@ -68,6 +68,7 @@ func TestMove(t *testing.T) {
 		in.Project = "blue"
 		e.instances["id1"] = in
 	})
+	w.rights[nf.CreateInstance+" "+nf.DefaultProject] = true // the permission in the instance's project is enough
 	west := strings.Replace(fwRequest, "east", "west", 1)
 	shown := strings.Replace(fwShown, "east", "west", 1)
 	w.want(t, "another region", "POST /v1/instance/id1/upgrade", west, 201, `{"id": "id1", `+shown+`}`)
