@@ -157,7 +157,9 @@ func (s *restarting) run(cmd *exec.Cmd) error {
 // ends. It calls restarts before.
 func serveAgain(t *testing.T, restarts func(), args []string, env ...string) *restarting {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	// On this address, no connection and no server of another test takes the port while the
+	// service is down.
+	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,9 +71,9 @@ func (f *Flow) uploadProfile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.call(ctx, http.MethodPost, at, map[string]any{
+	err = f.create(ctx, at, profile, map[string]any{
 		"rb-name": invariant, "rb-version": customization, "profile-name": profile, "release-name": "vfw", "namespace": f.cfg.Namespace,
-	}, http.StatusCreated)
+	})
 	if err == nil {
 		_, err = f.call(ctx, http.MethodPost, at+"/"+profile+"/content", overlay, http.StatusOK)
 	}
@@ -95,7 +95,7 @@ func (f *Flow) Configure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.call(ctx, http.MethodPost, at, map[string]any{"template-name": "rules"}, http.StatusCreated); err != nil {
+		if err := f.create(ctx, at, "rules", map[string]any{"template-name": "rules"}); err != nil {
 			return err
 		}
 		if _, err := f.call(ctx, http.MethodPost, at+"/rules/content", chart, http.StatusOK); err != nil {
@@ -103,20 +103,24 @@ func (f *Flow) Configure(ctx context.Context) error {
 		}
 	}
 	configs := "/v1/instance/" + f.Stack.ID + "/config"
-	status, err := f.call(ctx, http.MethodPost, configs, map[string]any{
-		"template-name": "rules", "config-name": "rules", "values": map[string]any{"port": "8888"},
-	}, http.StatusCreated, uncertain)
-	if err == nil && status != http.StatusCreated {
-		err = f.appears(ctx, configs+"/rules")
-	}
+	err = f.create(ctx, configs, "rules", map[string]any{"template-name": "rules", "config-name": "rules", "values": map[string]any{"port": "8888"}})
 	if err == nil {
 		f.cfg.Report("CDS configures the VNF: the rules allow port 8888")
 	}
 	return err
 }
 
-// appears waits until an object of ONAP's API exists. An attempt to create it before was
-// accepted, if the next one is rejected because of the first.
+// create creates an object of ONAP's API in a collection. If an attempt before was accepted,
+// and the next one is rejected because of the first, it waits until the object exists.
+func (f *Flow) create(ctx context.Context, in, name string, body any) error {
+	status, err := f.call(ctx, http.MethodPost, in, body, http.StatusCreated, uncertain)
+	if err != nil || status == http.StatusCreated {
+		return err
+	}
+	return f.appears(ctx, in+"/"+name)
+}
+
+// appears waits until an object of ONAP's API exists.
 func (f *Flow) appears(ctx context.Context, at string) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
