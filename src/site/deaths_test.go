@@ -203,12 +203,12 @@ func (m crashingWorld) Run(ctx context.Context, job site.Job) iter.Seq2[site.Eve
 		heard := true
 		dead := m.process.Call("run "+string(job.Action),
 			func() {
-				m.world.Run(ctx, job)(func(e site.Event, err error) bool { heard = yield(e, err); return heard })
+				m.world.runBy(ctx, m.process, job)(func(e site.Event, err error) bool { heard = yield(e, err); return heard })
 			},
 			func() {
 				ended, end := context.WithCancel(ctx)
 				end()
-				m.world.Run(ended, job)(func(site.Event, error) bool { return false })
+				m.world.runBy(ended, m.process, job)(func(site.Event, error) bool { return false })
 			})
 		if dead != nil && heard {
 			yield(site.Event{}, dead)

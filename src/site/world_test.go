@@ -34,8 +34,8 @@ type world struct {
 	jobs       []site.Job
 	reached    []string
 	runs       int
-	alive      int               // unfinished runs
-	busy       map[string]string // instances, with what runs on them
+	alive      map[*operationtest.Process]int // unfinished runs; nil: of a process that does not die
+	busy       map[string]string              // instances, with what runs on them
 
 	sky   *sky                                                       // nil: no clouds
 	mute  bool                                                       // a run leaves no kubeconfig
@@ -47,7 +47,7 @@ type world struct {
 type teller func(site.Event) bool
 
 func newWorld() *world {
-	return &world{kv: memory.New(), regions: map[string]nf.Region{}, users: map[string][]string{}}
+	return &world{kv: memory.New(), regions: map[string]nf.Region{}, users: map[string][]string{}, alive: map[*operationtest.Process]int{}}
 }
 
 // config configures Sites and their workers. The workers have the same store
@@ -206,16 +206,20 @@ func (w *world) probeHost(_ context.Context, h nf.SiteHost, _ nf.SiteSecrets) (s
 
 // Run implements site.Runner.
 func (w *world) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, error] {
+	return w.runBy(ctx, nil, job)
+}
+
+func (w *world) runBy(ctx context.Context, process *operationtest.Process, job site.Job) iter.Seq2[site.Event, error] {
 	return func(yield func(site.Event, error) bool) {
 		w.mu.Lock()
 		w.jobs = append(w.jobs, job)
 		w.runs++
-		w.alive++
+		w.alive[process]++
 		play := w.play
 		w.mu.Unlock()
 		defer func() {
 			w.mu.Lock()
-			w.alive--
+			w.alive[process]--
 			w.mu.Unlock()
 		}()
 		tell := func(e site.Event) bool { return yield(e, nil) }
@@ -237,10 +241,18 @@ func (w *world) started() []site.Job {
 	return slices.Clone(w.jobs)
 }
 
+// underWay returns the number of unfinished runs. Those of a stalled process do not count:
+// it learns late that another one has ended the operation.
 func (w *world) underWay() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.alive
+	n := 0
+	for process, runs := range w.alive {
+		if process == nil || !process.Stalled() {
+			n += runs
+		}
+	}
+	return n
 }
 
 const (
