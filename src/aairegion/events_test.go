@@ -62,8 +62,8 @@ func TestEvents(t *testing.T) {
 		{"another object within the region", true, func(w *world) { w.as("PUT", regionPath+"k8s/r1/tenants/tenant/t", `{"tenant-name":"t"}`) }, "[]", firstToken, 0},
 		{"no event", true, func(w *world) { w.events <- []byte(secret) }, "[]", firstToken, 0},
 		{"A&AI does not respond", false, func(w *world) {
+			w.simulator.Script(simulator.Fault{Method: "GET", Status: 503, Times: -1}) // before the event
 			w.rotate("r1", secondToken)
-			w.simulator.Script(simulator.Fault{Status: 503, Times: -1})
 		}, "[failed]", firstToken, 1},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
