@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +17,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
+// shakeVariable is the environment variable that has goroutines take turns at random at
+// each call, so that rare schedules become likely. A failure need not come again with it.
+const shakeVariable = "SHAKE"
+
 // Process is one process of a test. It may die or stall at one of its calls to
 // the store and to the outside parts.
 type Process struct {
@@ -21,6 +28,7 @@ type Process struct {
 	sole   bool
 	lease  time.Duration
 	meter  *meter
+	shaken bool          // its goroutines take turns at random
 	halted chan struct{} // closed when it dies or stalls
 	woken  chan struct{} // closed when it continues after the stall
 
@@ -67,7 +75,7 @@ const (
 )
 
 func newProcess(f fault) *Process {
-	return &Process{fault: f, meter: &meter{}, halted: make(chan struct{}), woken: make(chan struct{})}
+	return &Process{fault: f, meter: &meter{}, shaken: os.Getenv(shakeVariable) != "", halted: make(chan struct{}), woken: make(chan struct{})}
 }
 
 // Config returns the configuration of the process's workers, on the store as the
@@ -97,6 +105,8 @@ func Call[T any](p *Process, what string, whole, half func() (T, error)) (out T,
 }
 
 func (p *Process) call(c call, whole, half func()) error {
+	p.shake()
+	defer p.shake()
 	how, err := p.meet(c)
 	switch how {
 	case before:
@@ -119,6 +129,16 @@ func (p *Process) call(c call, whole, half func()) error {
 		whole()
 	}
 	return err
+}
+
+// shake lets other goroutines run, or not.
+func (p *Process) shake() {
+	if !p.shaken {
+		return
+	}
+	for range rand.IntN(6) {
+		runtime.Gosched()
+	}
 }
 
 // meet counts a call and returns what happens to the process at it.
