@@ -232,7 +232,7 @@ func TestLostLeaseClaims(t *testing.T) {
 		g.join(t, places(0)).accept(t, "op-2", "east")
 		pass(t, lease)
 		two := g.join(t).run(t)
-		pass(t, lease)
+		pass(t, 2*lease)
 		if diff := cmp.Diff([]string{"op-1", "op-2"}, slices.Sorted(slices.Values(two.performed()))); diff != "" {
 			t.Errorf("the other replica takes both (-want +got):\n%s", diff)
 		}
