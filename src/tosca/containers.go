@@ -108,7 +108,7 @@ func (t *translator) extended(e entity, requests, limits object) {
 	if !isNull(pages) && requests["cpu"] == nil && requests["memory"] == nil && limits["cpu"] == nil && limits["memory"] == nil {
 		t.fault(e.file, pages, "huge pages need requested_cpu_resources or requested_memory_resources, too")
 	}
-	for item := range t.scope.list(e, "huge_pages_resources") {
+	for item := range t.scope.r.list(e.file, pages, "huge_pages_resources") {
 		t.keys(e.file, item, "huge_pages_resources", "hugepage_size", "requested_size")
 		if page := t.size(e.file, get(item, "hugepage_size"), "hugepage_size"); page != "" {
 			add(item, "hugepages-"+page, t.size(e.file, get(item, "requested_size"), "requested_size"))

@@ -77,7 +77,7 @@ func (r *reader) fault(file string, at *yaml.Node, format string, args ...any) {
 	}
 }
 
-// list yields the items of a list, and faults another value than null.
+// list yields the items of a list. It faults any other value but null.
 func (r *reader) list(file string, n *yaml.Node, what string) iter.Seq[*yaml.Node] {
 	if !isNull(n) && n.Kind != yaml.SequenceNode {
 		r.fault(file, n, "%s must be a list", what)

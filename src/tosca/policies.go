@@ -220,7 +220,7 @@ func (s *scope) check(f *Flavor) {
 		}
 	}
 	for _, p := range s.of(typeVDULevels) {
-		for target := range s.r.list(p.file, get(p.node, "targets"), "targets") {
+		for target := range items(get(p.node, "targets")) {
 			s.checkProfile(p, scalar(target), f)
 		}
 	}

@@ -217,7 +217,7 @@ func (s *scope) property(e entity, name string) *yaml.Node {
 	return s.r.definition(e.typ, "properties", name, "default")
 }
 
-// list yields the items of a property that is a list, and faults another value.
+// list yields the items of a property that is a list. It faults any other value but null.
 func (s *scope) list(e entity, property string) iter.Seq[*yaml.Node] {
 	return s.r.list(e.file, s.property(e, property), property)
 }

@@ -83,7 +83,8 @@ func (t *translator) fault(file string, at *yaml.Node, format string, args ...an
 	t.scope.r.fault(file, at, format, args...)
 }
 
-// keys faults each key of a mapping that is not one of the given ones, and another value.
+// keys faults each key of a mapping that is not one of the given ones. It faults any value
+// but a mapping and null.
 func (t *translator) keys(file string, n *yaml.Node, what string, known ...string) {
 	if !isNull(n) && n.Kind != yaml.MappingNode {
 		t.fault(file, n, "%s must be a mapping", what)
