@@ -1,8 +1,8 @@
 // Command chaos tests the service's guarantees under faults. Three servers on a
 // three-node etcd instantiate, change and terminate instances on the sandbox.
 // Meanwhile a seeded script kills and stalls servers and etcd nodes, and cuts,
-// slows and black-holes connections. A cloud region also floods the servers,
-// which may use 300 MiB each. Then the command repairs everything, and compares
+// slows and black-holes connections. In a storm, a cloud region also floods the
+// servers, which may use 300 MiB each. Then the command repairs everything, and compares
 // the servers' records and the cluster's objects with the requests and their
 // responses.
 //

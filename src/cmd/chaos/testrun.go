@@ -115,16 +115,14 @@ func (t *testRun) play(ctx context.Context, n *processStarter) error {
 	return err
 }
 
-// beside floods the servers, and makes clusters available, during the scenario.
+// beside disturbs A&AI, and makes clusters available, during the scenario.
 func (t *testRun) beside(ctx context.Context, l layout) (findings []finding, err error) {
-	flooding, enough := context.WithCancel(ctx)
+	serving, enough := context.WithCancel(ctx)
 	disturbing, calm := context.WithCancel(ctx)
 	t.calm = calm
 	var group errgroup.Group
-	group.Go(func() error { return flood{t.client, t.rig, t.counts}.run(flooding) })
-	group.Go(func() error { return t.rig.weigh(flooding) })
 	group.Go(func() error { return t.rig.inventory.disturb(disturbing, t.options.seed) })
-	group.Go(func() error { return machines{t.cluster, t.counts, t.name}.run(flooding) })
+	group.Go(func() error { return machines{t.cluster, t.counts, t.name}.run(serving) })
 	findings, err = t.withFaults(ctx, l)
 	enough()
 	calm()
@@ -143,7 +141,7 @@ func (t *testRun) withFaults(ctx context.Context, l layout) ([]finding, error) {
 			return work.onOneNetwork(ctx, t.options.instances)
 		})
 	default:
-		err = t.injectFaults(ctx, l, func(ctx context.Context, over <-chan struct{}) error { return work.generate(ctx, over, 0) })
+		err = t.injectFaults(ctx, l, func(ctx context.Context, over <-chan struct{}) error { return t.storm(ctx, over, work) })
 	}
 	if err != nil {
 		return nil, err
@@ -157,6 +155,26 @@ func (t *testRun) withFaults(ctx context.Context, l layout) ([]finding, error) {
 		return nil, err
 	}
 	return t.judge(ctx, w)
+}
+
+// storm generates requests, and floods the servers, until the last fault is over. A
+// flood that went on would only slow down the operations that must end then.
+func (t *testRun) storm(ctx context.Context, over <-chan struct{}, work *load) error {
+	flooding, enough := context.WithCancel(ctx)
+	defer enough()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return flood{t.client, t.rig, t.counts}.run(flooding) })
+	group.Go(func() error { return t.rig.weigh(flooding) })
+	group.Go(func() error {
+		defer enough()
+		select {
+		case <-over:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	group.Go(func() error { return work.generate(ctx, over, 0) })
+	return group.Wait()
 }
 
 // injectFaults executes a script of faults during the work, which learns when the last
