@@ -1,0 +1,7 @@
+//go:build race
+
+package operationtest
+
+// share: with the race detector, which makes the tests eight times slower, one of so many
+// faults is tried.
+const share = 8
