@@ -5,9 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
@@ -44,24 +41,6 @@ func itemsOf(list string) string {
 		return "entries"
 	}
 	return path
-}
-
-// TestCostOfPages reads the first pages of each list, as callers that see all instances
-// and as callers that see those of a project or a region. With 3,000 instances,
-// operations and packages, a page must cost as many reads from the store as with 300, also
-// if a filter selects few of them or none.
-func TestCostOfPages(t *testing.T) {
-	t.Parallel()
-	w := newAccessWorld(t)
-	few := w.pageCosts(300)
-	if diff := cmp.Diff(few, w.pageCosts(3000)); diff != "" {
-		t.Errorf("the reads of each page (-with 300 records +with 3000):\n%s", diff)
-	}
-	for page, cost := range few {
-		if cost.Records > 160 { // the item, its entry in an index, and the first one of each scope
-			t.Errorf("%s reads %d records", page, cost.Records)
-		}
-	}
 }
 
 // pageCosts copies an instance of each API with its operations, and a package, until there

@@ -4,16 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
@@ -70,33 +65,6 @@ func (c *readCounter) List(ctx context.Context, prefix, start string) iter.Seq2[
 				return
 			}
 		}
-	}
-}
-
-// TestCostOfHiddenInstances makes all requests of both APIs that do not change
-// anything, as each identity that may read only some of the instances, for the objects
-// that it may see. With 200 hidden instances, a request must cost as many reads from
-// the store as with 10.
-func TestCostOfHiddenInstances(t *testing.T) {
-	t.Parallel()
-	w := newAccessWorld(t)
-	hidden := map[string]accessObject{"vnf_id": w.native[1], "instance": w.onap[0]} // of project b, and of ONAP's API
-	callers := slices.DeleteFunc(accesstest.People(), func(who string) bool {
-		return !accesstest.May(who, nf.ReadInstance, w.native[0].scope) || slices.ContainsFunc(slices.Collect(maps.Values(hidden)), func(o accessObject) bool {
-			return accesstest.May(who, nf.ReadInstance, o.scope)
-		})
-	})
-	if len(callers) < 5 {
-		t.Fatalf("only %v see some of the instances", callers)
-	}
-	w.multiply(hidden, 0, 10)
-	few := w.costs(callers)
-	w.multiply(hidden, 10, 200)
-	if diff := cmp.Diff(few, w.costs(callers)); diff != "" {
-		t.Errorf("the reads of each request (-with 10 hidden instances +with 200):\n%s", diff)
-	}
-	if len(few) < 100 {
-		t.Errorf("only %d requests were made", len(few))
 	}
 }
 
