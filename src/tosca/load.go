@@ -85,6 +85,14 @@ func (r *reader) list(file string, n *yaml.Node, what string) iter.Seq[*yaml.Nod
 	return items(n)
 }
 
+// mapping yields the keys and values of a mapping. It faults any other value but null.
+func (r *reader) mapping(file string, n *yaml.Node, what string) iter.Seq2[*yaml.Node, *yaml.Node] {
+	if !isNull(n) && n.Kind != yaml.MappingNode {
+		r.fault(file, n, "%s must be a mapping", what)
+	}
+	return pairs(n)
+}
+
 func (r *reader) warn(file string, at *yaml.Node, format string, args ...any) {
 	if len(r.warnings) < maxFaults {
 		r.warnings = append(r.warnings, fmt.Sprintf("%s:%d: ", file, at.Line)+fmt.Sprintf(format, args...))

@@ -35,7 +35,7 @@ func (s *scope) scaling(f *Flavor) {
 	}
 	s.readDeltas(f)
 	for _, p := range s.of(typeAspects) {
-		for id, node := range pairs(s.property(p, "aspects")) {
+		for id, node := range s.mapping(p, "aspects") {
 			f.Aspects[id.Value] = s.aspect(p, id.Value, node)
 		}
 		if len(f.Aspects) > maxLevels {
@@ -78,10 +78,10 @@ func (s *scope) targets(p entity, f *Flavor) map[string]bool {
 
 // levels reads the instantiation levels of the VNF.
 func (s *scope) levels(p entity, f *Flavor) {
-	for id, node := range pairs(s.property(p, "levels")) {
+	for id, node := range s.mapping(p, "levels") {
 		l := f.level(id.Value)
 		l.Description = nf.Clip(scalar(get(node, "description")), maxText)
-		for aspect, value := range pairs(get(node, "scale_info")) {
+		for aspect, value := range s.r.mapping(p.file, get(node, "scale_info"), "scale_info") {
 			if l.Aspects[aspect.Value] = s.number(p.file, get(value, "scale_level"), "scale_level", 0); len(l.Aspects) > maxLevels {
 				s.r.fault(p.file, aspect, "the level %q has more than %d scaling aspects", nf.Clip(id.Value, maxQuote), maxLevels)
 				return
@@ -111,7 +111,7 @@ func (f *Flavor) level(id string) Level {
 // counts reads the numbers of pods of the levels.
 func (s *scope) counts(p entity, f *Flavor) {
 	targets := s.targets(p, f)
-	for id, node := range pairs(s.property(p, "levels")) {
+	for id, node := range s.mapping(p, "levels") {
 		count := s.number(p.file, get(node, "number_of_instances"), "number_of_instances", -1)
 		if count < 0 {
 			continue
@@ -156,7 +156,7 @@ func (s *scope) readDeltas(f *Flavor) {
 		if s.deltas[aspect] == nil {
 			s.deltas[aspect] = map[string]map[string]int{}
 		}
-		for id, node := range pairs(s.property(p, "deltas")) {
+		for id, node := range s.mapping(p, "deltas") {
 			of := s.deltas[aspect][id.Value]
 			if of == nil {
 				of = map[string]int{}

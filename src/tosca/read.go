@@ -222,6 +222,12 @@ func (s *scope) list(e entity, property string) iter.Seq[*yaml.Node] {
 	return s.r.list(e.file, s.property(e, property), property)
 }
 
+// mapping yields the keys and values of a property that is a mapping. It faults any other
+// value but null.
+func (s *scope) mapping(e entity, property string) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return s.r.mapping(e.file, s.property(e, property), property)
+}
+
 // text returns a property that is a text of one line, or "" if there is none.
 func (s *scope) text(e entity, name string) string {
 	value := s.property(e, name)

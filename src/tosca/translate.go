@@ -86,10 +86,7 @@ func (t *translator) fault(file string, at *yaml.Node, format string, args ...an
 // keys faults each key of a mapping that is not one of the given ones. It faults any value
 // but a mapping and null.
 func (t *translator) keys(file string, n *yaml.Node, what string, known ...string) {
-	if !isNull(n) && n.Kind != yaml.MappingNode {
-		t.fault(file, n, "%s must be a mapping", what)
-	}
-	for key := range pairs(n) {
+	for key := range t.scope.r.mapping(file, n, what) {
 		if !slices.Contains(known, key.Value) {
 			t.fault(file, key, "%s: %q cannot be translated; use one of %s", what, nf.Clip(key.Value, maxQuote), strings.Join(known, ", "))
 		}
