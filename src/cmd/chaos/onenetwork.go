@@ -7,6 +7,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// namespacesOfOneNetwork is the number of namespaces that the instances share: the API
+// server takes longer to delete one than the service to terminate an instance.
+const namespacesOfOneNetwork = 5
+
 // onOneNetwork creates instances at once, all on one network, which the first of them
 // creates. When the network has all of them as users, it terminates them at once, and the
 // last of them deletes the network.
@@ -16,8 +20,8 @@ func (l *load) onOneNetwork(ctx context.Context, instances int) error {
 	all := make([]*workloadState, instances)
 	for i := range all {
 		w := newWorkload(l.seed, i, l.run)
-		w.place = place{Region: region, Namespace: l.run + "-" + w.name}
-		w.share, w.link, w.volume, w.edge = false, link, "", ""
+		w.place = place{Region: region, Namespace: fmt.Sprintf("%s-%d", l.run, i%namespacesOfOneNetwork)}
+		w.share, w.link, w.volume, w.edge = true, link, "", ""
 		w.acts = []act{{verb: create, end: succeeds, shape: shapeOf("lean").name}, {verb: terminate, end: succeeds}}
 		all[i] = &workloadState{workload: w}
 	}
