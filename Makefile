@@ -58,7 +58,7 @@ in-turn: # the targets PARTS, one after another
 	@for part in $(PARTS); do $(MAKE) --no-print-directory $$part || exit 1; done
 
 announce: # what make test will do
-	@echo 'The collection in kud/ on one host; beside it every Go package under the race detector, about 25 minutes on two cores; then packets between two real nodes, 4 minutes; then the client of OpenStack Tacker, 4 minutes.'
+	@echo 'The collection in kud/ on one host; beside it every Go package under the race detector, about 40 minutes on two cores; then packets between two real nodes, 4 minutes; then the client of OpenStack Tacker, 4 minutes.'
 	@echo 'Each package is told when it and those before it are done. The first time, Kubernetes is built, about 10 minutes.'
 
 test-deps: api-deps # Ansible, what it is checked with, and what a host is made of

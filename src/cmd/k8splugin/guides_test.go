@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +29,10 @@ const actAsProgram = "K8SPLUGIN_TEST_PROGRAM"
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsProgram) != "" {
 		os.Exit(execute(killedAtWrites()))
+	}
+	// The tests mostly wait for the API server's controllers.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
