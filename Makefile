@@ -70,12 +70,12 @@ RAPID_SEED ?= 1
 export RAPID_SEED
 
 # These tests try everything, one case after another. They do so without the race detector, which
-# makes them eight times slower; with it, TestDeaths tries some of its cases, and the others do not run.
+# makes them many times slower; with it, TestDeaths tries some of its cases, and the others do not run.
 EXHAUSTIVE = $(shell grep -rlE --include='*_test.go' '^//go:build !race|operationtest[.]Deaths' src)
 
 test-go: ## run the tests of the service with a separate sandbox
 	@GORACE=atexit_sleep_ms=0 $(SANDBOX) exec -- go test $(RACE) -vet=off -p 3 -timeout 60m ./...
-	@$(SANDBOX) exec -- go test -vet=off -timeout 30m -run "^($$(sed -n 's/^func \(Test[A-Za-z]*\).*/\1/p' $(EXHAUSTIVE) | paste -sd '|'))\$$" \
+	@$(SANDBOX) exec -- go test -vet=off -timeout 30m -run "^($$(sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' $(EXHAUSTIVE) | paste -sd '|'))\$$" \
 		$(sort $(dir $(EXHAUSTIVE:%=./%)))
 	go test ./src/lifecycle -run '^TestGrowth$$' -growth 60000
 

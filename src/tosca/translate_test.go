@@ -125,6 +125,7 @@ func TestTranslateRejects(t *testing.T) {
 		"Levels":      {"levels that are a list", "containers", "levels: {low: {scale_info: {web: {scale_level: 0}}}, high: {scale_info: {web: {scale_level: 3}}}}", "levels: [low, high]", "top.yaml:106: levels must be a mapping"},
 		"Deltas":      {"deltas that are a list", "containers", "deltas: {one: {number_of_instances: 1}}", "deltas: [one]", "top.yaml:97: deltas must be a mapping"},
 		"Aspects":     {"aspects that are a list", "containers", "aspects: {web: {name: web, max_scale_level: 4, step_deltas: [one]}}", "aspects: [web]", "top.yaml:94: aspects must be a mapping"},
+		"ScaleInfo":   {"levels of aspects that are a list", "containers", "scale_info: {web: {scale_level: 0}}", "scale_info: [web]", "top.yaml:106: scale_info must be a mapping"},
 		"Labels":      {"labels that are a mapping", "tacker", `["app: webserver", tier: front]`, "{app: webserver, tier: front}", "labels must be a list"},
 		"Input":       {"an input without a value", "compute", "name: db\n", "name: {get_input: gone}\n", `top.yaml:18: the input "gone" has no value`},
 		"DNS":         {"a name that objects cannot have", "compute", "name: db\n", "name: Data base\n", "is not a DNS label"},

@@ -372,7 +372,8 @@ func (l *load) follow(ctx context.Context, s *workloadState) error {
 			s.gone, err = l.client.gone(ctx, s.id, s.name)
 			return err
 		}
-		if err := pause(ctx, 150*time.Millisecond<<min(n, 5)); err != nil { // a hundred clients that ask each second are most of the servers' work
+		// A hundred clients that ask each second would be a third of the servers' work.
+		if err := pause(ctx, 150*time.Millisecond<<min(n, 5)); err != nil {
 			return err
 		}
 	}

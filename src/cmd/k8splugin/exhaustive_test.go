@@ -22,7 +22,7 @@ import (
 )
 
 // The tests of this file make thousands of requests, one after another. With the race
-// detector they take eight times as long, and it sees the same code in other tests.
+// detector they take many times as long, and it sees the same code in other tests.
 
 // TestEveryRouteAsksWhoMay makes every request of each API on objects of each
 // project in each region, as every identity that may not make it, and as every other

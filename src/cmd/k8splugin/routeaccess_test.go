@@ -172,7 +172,7 @@ func (w *accessWorld) onapObject(region string) accessObject {
 	}
 	if err == nil { // as if the instance had been moved
 		_, err = w.parts.bundles.InstanceRecords().Realias(ctx, id, func(a *bundle.Alias) error {
-			a.Leaving = []string{id} // it exists, so the janitor keeps it
+			a.Leaving = []string{"gone"} // until the janitor drops it, after ten minutes
 			return nil
 		})
 	}

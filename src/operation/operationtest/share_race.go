@@ -2,6 +2,6 @@
 
 package operationtest
 
-// share: with the race detector, which makes the tests eight times slower, one of so many
+// share: with the race detector, which makes the tests much slower, one of so many
 // faults is tried.
 const share = 8
