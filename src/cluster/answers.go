@@ -36,6 +36,8 @@ type answers struct {
 	namespaces *simplelru.LRU[string, sighting]
 	index      unique.Handle[string] // the OpenAPI index, which equal regions share; zero: not read
 	indexed    time.Time             // when it was read
+	version    string                // of the API server, as old as the kinds may be; empty: not read
+	versioned  time.Time             // when it was read
 }
 
 type digest [sha256.Size]byte
@@ -60,6 +62,25 @@ func (a *answers) accepts(object digest) bool {
 	defer a.mu.Unlock()
 	at, found := a.accepted.Get(object)
 	return found && a.clock().Sub(at) < acceptedTime
+}
+
+// readVersion returns the version of the API server. It calls read if the version has
+// not been read recently.
+func (a *answers) readVersion(ctx context.Context, read func(context.Context) (string, error)) (string, error) {
+	a.mu.Lock()
+	known, fresh := a.version, a.version != "" && a.clock().Sub(a.versioned) < kindsTime
+	a.mu.Unlock()
+	if fresh {
+		return known, nil
+	}
+	version, err := read(ctx)
+	if err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version, a.versioned = version, a.clock()
+	return version, nil
 }
 
 // readIndex returns the OpenAPI index. It calls read if the index has not been

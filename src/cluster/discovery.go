@@ -14,10 +14,9 @@ import (
 )
 
 // Capabilities returns the API server's version and APIs, as Helm charts need
-// them. The version is read each time; the APIs are at most 30 s old.
+// them. Both are at most 30 s old.
 func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
-	var v version.Info
-	_, err := c.client.send(ctx, func() *rest.Request { return c.client.verb(http.MethodGet).AbsPath("/version") }, into(&v))
+	version, err := c.client.answers.readVersion(ctx, c.client.version)
 	if err != nil {
 		return nf.Capabilities{}, c.client.region.fail(ctx, "read the version of", c.client.region.String(), err)
 	}
@@ -25,7 +24,7 @@ func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
 	if err != nil {
 		return nf.Capabilities{}, err
 	}
-	out := nf.Capabilities{Version: v.GitVersion}
+	out := nf.Capabilities{Version: version}
 	for _, all := range ks.by {
 		for _, k := range all {
 			out.APIs = append(out.APIs, k.GroupVersion().String(), k.GroupVersion().String()+"/"+k.Kind)
@@ -34,6 +33,13 @@ func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
 	slices.Sort(out.APIs)
 	out.APIs = slices.Compact(out.APIs)
 	return out, nil
+}
+
+// version reads the version of the API server.
+func (c *client) version(ctx context.Context) (string, error) {
+	var v version.Info
+	_, err := c.send(ctx, func() *rest.Request { return c.verb(http.MethodGet).AbsPath("/version") }, into(&v))
+	return v.GitVersion, err
 }
 
 // Served returns those of the kinds that the API server serves in exactly the given

@@ -134,3 +134,39 @@ func TestIncompleteKindsAge(t *testing.T) {
 		}
 	})
 }
+
+// TestVersionAges updates the API server after its version was read.
+func TestVersionAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		version, fail := "v1.35.0", false
+		_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
+			switch {
+			case req.URL.Path != "/version":
+				return served(req)
+			case fail:
+				return answer(503, "")
+			}
+			return answer(200, `{"gitVersion":"`+version+`"}`)
+		})
+		steps := []struct {
+			reason, is string
+			fail       bool
+			pass       time.Duration
+			want       string // empty: an error
+		}{
+			{"a failure is not remembered", "v1.35.0", true, 0, ""},
+			{"the version is read", "v1.35.0", false, time.Minute, "v1.35.0"},
+			{"it was just read", "v1.36.0", false, kindsTime / 2, "v1.35.0"},
+			{"it is old", "v1.36.0", false, kindsTime / 2, "v1.36.0"},
+			{"an old one is not used instead of one that cannot be read", "v1.36.0", true, kindsTime, ""},
+		}
+		for _, s := range steps {
+			version, fail = s.is, s.fail
+			until(s.pass)
+			got, err := c.Capabilities(t.Context())
+			if got.Version != s.want || (err == nil) != (s.want != "") {
+				t.Errorf("%s: the version is %q, %v; want %q", s.reason, got.Version, err, s.want)
+			}
+		}
+	})
+}
