@@ -7,6 +7,7 @@ KILLS    ?= 100
 SEED     ?= 1
 N        ?= 3
 SCENARIO ?= objects
+GOALS    := objects changes many replicas regions charts week stored
 
 # Parsers, codecs, ciphers and compressors have no goroutines, and watching their memory takes half
 # of the CPU time of some tests. This project, and the libraries that have goroutines, are watched
@@ -98,8 +99,11 @@ build-race: # the service with the race detector, which test-go runs, as OUT
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
 
-bench: build bin/helm bin/kustomize-controller ## measure the service: SCENARIO=objects against kubectl and Helm, many against Flux, changes, charts, inventory, networks, replicas, stored, vnfs, week, or regions
-	$(if $(filter stored regions inventory charts week,$(SCENARIO)),,$(SANDBOX) exec --) go run ./src/cmd/bench --scenario $(SCENARIO)
+bench: build bin/helm bin/kustomize-controller ## measure the service: SCENARIO=objects against kubectl and Helm, many against Flux, changes, charts, inventory, networks, replicas, stored, vnfs, week or regions; all: those with goals
+	set -e; for scenario in $(if $(filter all,$(SCENARIO)),$(GOALS),$(SCENARIO)); do \
+		case $$scenario in stored|regions|inventory|charts|week) sandbox= ;; *) sandbox="$(SANDBOX) exec --" ;; esac; \
+		$$sandbox go run ./src/cmd/bench --scenario $$scenario; \
+	done
 
 bench-quick: build ## fail if the service takes twice as long, compared to bare requests, as docs/benchmarks.md records (one minute)
 	$(SANDBOX) exec -- go run ./src/cmd/bench --scenario quick

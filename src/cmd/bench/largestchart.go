@@ -18,8 +18,8 @@ const (
 	largestChart   = "bench-largest"
 )
 
-// measureLargestChart measures the memory of dry runs of the largest chart: of one, and of several at once.
-func measureLargestChart(ctx context.Context, binary, out string) error {
+// charts measures the memory of dry runs of the largest chart: of one, and of several at once.
+func charts(ctx context.Context, binary, out string, measured values) error {
 	light := newLightServer()
 	defer light.close()
 	s, err := newService(ctx, binary)
@@ -41,9 +41,15 @@ func measureLargestChart(ctx context.Context, binary, out string) error {
 		return err
 	}
 	for _, runs := range []int{1, 2, 4, 8, 32} {
-		row, err := s.dryRuns(ctx, runs)
+		row, largest, err := s.dryRuns(ctx, runs)
 		if err != nil {
 			return fmt.Errorf("cannot measure %d dry runs: %w", runs, err)
+		}
+		switch runs {
+		case 1:
+			measured.set("memory of one dry run of the largest chart", mebibytes(largest))
+		case 32:
+			measured.set("memory of 32 at once", mebibytes(largest))
 		}
 		fmt.Print(row)
 		text.WriteString(row)
@@ -63,15 +69,16 @@ at most 256 MiB of memory during one dry run, and that its memory is bounded for
 |--:|--:|--:|--:|--:|
 `
 
-// dryRuns does so many dry runs at once, and returns a row with the memory of the service.
-func (s *service) dryRuns(ctx context.Context, runs int) (string, error) {
+// dryRuns does so many dry runs at once, and returns a row with the memory of the service,
+// and the largest memory.
+func (s *service) dryRuns(ctx context.Context, runs int) (string, int, error) {
 	before, err := s.memory(ctx)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	// The kernel counts the largest memory anew: proc(5).
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0); err != nil {
-		return "", fmt.Errorf("cannot reset the largest memory of the service: %w", err)
+		return "", 0, fmt.Errorf("cannot reset the largest memory of the service: %w", err)
 	}
 	var refused atomic.Int64
 	took, err := each(ctx, 0, runs, runs, func(ctx context.Context, i int) error {
@@ -84,11 +91,11 @@ func (s *service) dryRuns(ctx context.Context, runs int) (string, error) {
 		return err
 	})
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	after, err := s.memory(ctx)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return fmt.Sprintf("| %d | %d | %.1f | %s | %s |\n", runs, refused.Load(), took.Seconds(), mib(before.resident), mib(after.largest)), nil
+	return fmt.Sprintf("| %d | %d | %.1f | %s | %s |\n", runs, refused.Load(), took.Seconds(), mib(before.resident), mib(after.largest)), after.largest, nil
 }

@@ -36,6 +36,7 @@ func main() {
 type bench struct {
 	binary, kubectl, helm, flux string
 	workers                     int
+	values                      values
 
 	api     *apiServer // API server of the present table
 	version string     // of the API server
@@ -70,11 +71,11 @@ func (o *options) declare(flags *flag.FlagSet) {
 	flags.Var(&o.sizes, "sizes", "numbers of objects")
 	flags.IntVar(&o.rounds, "rounds", 7, "number of rounds; each runs every way once, starting with a different one")
 	flags.DurationVar(&o.roundTrip, "distance", 20*time.Millisecond, "round-trip time to the remote API server of the second table")
-	o.instances = numbers{100, 1000}
+	o.instances = numbers{1000}
 	flags.Var(&o.instances, "instances", "numbers of instances of the scenario many")
 	flags.IntVar(&o.load.regions, "regions", 100, "number of regions of the scenarios many and regions")
 	flags.IntVar(&o.load.clients, "clients", 32, "concurrent clients of the scenarios many and stored")
-	o.stored = numbers{100, 10_000}
+	o.stored = numbers{100, 10_000, 50_000}
 	flags.DurationVar(&o.outage, "outage", 10*time.Minute, "how long A&AI does not respond after the last instance of the scenario inventory")
 	flags.Var(&o.stored, "stored", "numbers of stored instances of the scenario stored, in ascending order")
 }
@@ -112,7 +113,16 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	b := bench{binary: o.binary, helm: o.helm, flux: o.flux, workers: o.workers}
+	b := bench{binary: o.binary, helm: o.helm, flux: o.flux, workers: o.workers, values: values{}}
+	began := time.Now()
+	if err := o.run(ctx, &b); err != nil || len(b.values) == 0 {
+		return err
+	}
+	return b.values.record(o.report(goalsTable), o.scenario, time.Since(began))
+}
+
+// run runs the scenario of the options.
+func (o options) run(ctx context.Context, b *bench) error {
 	switch o.scenario { // with a light API server
 	case "stored":
 		return b.stored(ctx, o.report("stored"), o.stored, o.load.clients)
@@ -121,9 +131,9 @@ func run(ctx context.Context, args []string) error {
 	case "inventory":
 		return b.inventory(ctx, o.report("inventory"), o)
 	case "charts":
-		return measureLargestChart(ctx, b.binary, o.report("charts"))
+		return charts(ctx, b.binary, o.report("charts"), b.values)
 	case "week":
-		return measureWeek(ctx, b.binary, o.report("week"), o.load.clients)
+		return week(ctx, b.binary, o.report("week"), o.load.clients, b.values)
 	}
 	kubeconfig, bin := os.Getenv("K8SPLUGIN_SANDBOX"), os.Getenv("K8SPLUGIN_SANDBOX_BIN")
 	if kubeconfig == "" || bin == "" {
@@ -142,7 +152,7 @@ func run(ctx context.Context, args []string) error {
 	case "vnfs":
 		return b.vnfs(ctx, kubeconfig, o.report("vnfs"), o.rounds)
 	case "replicas":
-		return measureReplicas(ctx, b.binary, bin+"/etcd", o.report("replicas"), o.load.clients)
+		return replicas(ctx, b.binary, bin+"/etcd", o.report("replicas"), o.load.clients, b.values)
 	case "objects":
 		return b.objects(ctx, kubeconfig, o)
 	}
@@ -160,8 +170,20 @@ func (b *bench) objects(ctx context.Context, kubeconfig string, o options) error
 	if err != nil {
 		return err
 	}
+	for place, results := range map[string][]result{"near": near, "at a distance": far} {
+		for _, r := range results {
+			objects := fmt.Sprintf("%d objects, %s: ", r.size, place)
+			b.values.set(objects+"service to bare client", r.ratio(serviceWay, bareWay))
+			b.values.set(objects+"service minus bare client", milliseconds(r.median(serviceWay)-r.median(bareWay)))
+			b.values.set(objects+"kubectl to service", r.ratio(kubectlWay, serviceWay))
+			b.values.set(objects+"Helm to service", r.ratio(helmWay, chartWay))
+		}
+	}
 	return b.report(o.out, tables{near: near, far: far, roundTrip: o.roundTrip, rounds: o.rounds})
 }
+
+// fewRounds is the most rounds of what takes long: charts, and more objects than those of a chart.
+const fewRounds = 3
 
 // plan is the input of one table.
 type plan struct {
@@ -266,7 +288,11 @@ func (b *bench) measure(ctx context.Context, size int, p plan) (result, error) {
 	if p.quick {
 		ways = ways[:2]
 	}
-	for round := range p.rounds {
+	rounds := p.rounds
+	if size > mostOfAChart {
+		rounds = min(rounds, fewRounds)
+	}
+	for round := range rounds {
 		for i := range ways {
 			w := ways[(round+i)%len(ways)]
 			took, err := b.once(ctx, w, set)
@@ -279,7 +305,7 @@ func (b *bench) measure(ctx context.Context, size int, p plan) (result, error) {
 	if size > mostOfAChart || p.quick {
 		return r, nil
 	}
-	return r, b.measureCharts(ctx, set, &r, min(p.rounds, 3))
+	return r, b.measureCharts(ctx, set, &r, min(p.rounds, fewRounds))
 }
 
 // namespace is the namespace of all objects. It is created once, because
@@ -312,7 +338,7 @@ func (r result) row() string {
 
 const preamble = `# Benchmarks
 
-Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds, medians.
+Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds (%d with more than %d objects), medians.
 
 The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are created in a namespace in three ways,
 in turns. Each way starts after all objects of the previous one are gone:
@@ -361,7 +387,7 @@ func (t tables) write(text *strings.Builder, rows []result) {
 
 func (b *bench) report(path string, t tables) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds)
+	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds, min(t.rounds, fewRounds), mostOfAChart)
 	text.WriteString("\n## On the same machine\n" + header)
 	t.write(&text, t.near)
 	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll clients reach the API server over a connection with this round trip, which is typical of regions.\n%s", t.roundTrip, header)

@@ -66,6 +66,13 @@ func (b *bench) many(ctx context.Context, kubeconfig, out string, counts []int, 
 				return err
 			}
 		}
+		if count == 1000 {
+			b.values.set("1,000 instances over 100 regions", service.took.Seconds())
+			b.values.set("the same: service to bare client", service.took.Seconds()/floor.took.Seconds())
+			b.values.set("the same: Flux to service", flux.took.Seconds()/service.took.Seconds())
+			b.values.set("the same: processor time for an instance", milliseconds(service.used[measuredProgram])/1000)
+			b.values.set("check of all 1,000 after a restart", service.again.restart.Seconds())
+		}
 		ratios := fmt.Sprintf("| %d | **service to bare client %.2f, Flux to service %.2f** | | | | | | |\n", count,
 			service.took.Seconds()/floor.took.Seconds(), flux.took.Seconds()/service.took.Seconds())
 		fmt.Print(ratios, service.again.row(count))

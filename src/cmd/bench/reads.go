@@ -61,6 +61,7 @@ func atRate(ctx context.Context, perSecond, seconds int, do func(ctx context.Con
 const (
 	readRate    = 200
 	readSeconds = 30
+	readPause   = 10 * time.Second // after the start of the service
 )
 
 // readResult holds the durations of reads with a number of stored instances.
@@ -71,8 +72,12 @@ type readResult struct {
 }
 
 // reads sends reads of several kinds at a constant rate. Half of them read one
-// instance, with the status of its objects from its region.
+// instance, with the status of its objects from its region. It first waits, because a
+// service that was started a moment ago reads all instances once.
 func (r *storedRun) reads(ctx context.Context) (readResult, error) {
+	if err := wait(ctx, readPause); err != nil {
+		return readResult{}, err
+	}
 	instance := list{name: "one instance", path: "/v1/vnf_instances/" + r.sample[0]}
 	operation := list{name: "one operation", path: "/v1/operations/" + r.sample[1]}
 	mix := []list{instance, operation, instance, lists[0], instance, lists[1], instance, lists[3], instance, lists[7]}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,18 +16,24 @@ import (
 // replicaInstances is the number of instances that are created with each number of replicas.
 const replicaInstances = 1000
 
-// measureReplicas measures one replica on an external etcd node, and then three.
-func measureReplicas(ctx context.Context, binary, etcd, out string, clients int) error {
+// replicas measures one replica on an external etcd node, and then three.
+func replicas(ctx context.Context, binary, etcd, out string, clients int, measured values) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, replicasPreamble, time.Now().Format(time.DateOnly), machine(), lightRegions, usedRegions, replicaInstances, clients)
+	var results []replicaResult
 	for _, count := range []int{1, 3} {
-		rows, err := replicated(ctx, binary, etcd, count, clients)
+		result, err := replicated(ctx, binary, etcd, count, clients)
 		if err != nil {
 			return fmt.Errorf("cannot measure %d replicas: %w", count, err)
 		}
-		fmt.Print(rows)
-		text.WriteString(rows)
+		fmt.Print(result.row())
+		text.WriteString(result.row())
+		results = append(results, result)
 	}
+	one, three := results[0], results[1]
+	measured.set("throughput of three replicas to one", three.rate/one.rate)
+	measured.set("work of three replicas: least to most", float64(slices.Min(three.shares))/float64(slices.Max(three.shares)))
+	measured.set("memory of each of three replicas to one", float64(slices.Max(three.memories))/float64(one.memories[0]))
 	return writeReport(out, text.String())
 }
 
@@ -41,28 +49,44 @@ processors of one machine. The goals with three replicas are more throughput, wo
 |--:|--:|--:|--:|--:|
 `
 
+// replicaResult is the measurement of some replicas.
+type replicaResult struct {
+	rate             float64       // instances per second
+	shares, memories []int         // operations of each replica, and its memory that is not mapped from files
+	used             time.Duration // processor time of all for an instance
+}
+
+func (r replicaResult) row() string {
+	var shares, memories []string
+	for i := range r.shares {
+		shares, memories = append(shares, strconv.Itoa(r.shares[i])), append(memories, mib(r.memories[i]))
+	}
+	return fmt.Sprintf("| %d | %.0f | %s | %s | %s |\n", len(r.shares), r.rate, strings.Join(shares, ", "), ms(r.used), strings.Join(memories, ", "))
+}
+
 // replicated measures a number of replicas.
-func replicated(ctx context.Context, binary, etcd string, count, clients int) (string, error) {
+func replicated(ctx context.Context, binary, etcd string, count, clients int) (replicaResult, error) {
+	var none replicaResult
 	folder, err := os.MkdirTemp("", "bench-replicas-")
 	if err != nil {
-		return "", fmt.Errorf("cannot make a folder: %w", err)
+		return none, fmt.Errorf("cannot make a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	store, stop, err := startEtcd(ctx, etcd, folder)
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	defer stop()
 	keys := filepath.Join(folder, "keys.json")
 	if output, err := exec.CommandContext(ctx, binary, "keys", "init", keys).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot create an encryption key: %w: %s", err, output)
+		return none, fmt.Errorf("cannot create an encryption key: %w: %s", err, output)
 	}
 	light := newLightServer()
 	defer light.close()
 	replicas := make([]*service, count)
 	for i := range replicas {
 		if replicas[i], err = newService(ctx, binary, "--store", "etcd://"+store, "--encryption-key-file", keys, "--replica-name", fmt.Sprintf("replica-%d", i)); err != nil {
-			return "", err
+			return none, err
 		}
 		defer replicas[i].stop()
 	}
@@ -97,8 +121,9 @@ type replicatedRun struct {
 	clients  int
 }
 
-// measure registers the regions, creates the instances, and returns a row.
-func (r replicatedRun) measure(ctx context.Context) (string, error) {
+// measure registers the regions, and creates the instances.
+func (r replicatedRun) measure(ctx context.Context) (replicaResult, error) {
+	var out replicaResult
 	_, err := each(ctx, 0, lightRegions, r.clients, func(ctx context.Context, i int) error {
 		return r.replicas[i%len(r.replicas)].register(ctx, regionName(i), r.light.kubeconfig(regionName(i)))
 	})
@@ -109,28 +134,26 @@ func (r replicatedRun) measure(ctx context.Context) (string, error) {
 		err = r.create(ctx, 0, usedRegions*len(r.replicas)) // each replica reads the kinds of a region at its first use
 	}
 	if err != nil {
-		return "", err
+		return out, err
 	}
 	before, err := r.spent(ctx)
 	if err != nil {
-		return "", err
+		return out, err
 	}
 	start := time.Now()
 	if err := r.create(ctx, usedRegions*len(r.replicas), usedRegions*len(r.replicas)+replicaInstances); err != nil {
-		return "", err
+		return out, err
 	}
-	rate := replicaInstances / time.Since(start).Seconds()
+	out.rate = replicaInstances / time.Since(start).Seconds()
 	after, err := r.spent(ctx)
 	if err != nil {
-		return "", err
+		return out, err
 	}
-	var used time.Duration
-	var shares, memories []string
 	for i := range r.replicas {
-		used += after[i].processor - before[i].processor
-		shares, memories = append(shares, fmt.Sprint(after[i].operations-before[i].operations)), append(memories, mib(after[i].memory.anonymous))
+		out.used += (after[i].processor - before[i].processor) / replicaInstances
+		out.shares, out.memories = append(out.shares, after[i].operations-before[i].operations), append(out.memories, after[i].memory.anonymous)
 	}
-	return fmt.Sprintf("| %d | %.0f | %s | %s | %s |\n", len(r.replicas), rate, strings.Join(shares, ", "), ms(used/replicaInstances), strings.Join(memories, ", ")), nil
+	return out, nil
 }
 
 // create creates instances, with the replicas in turns.

@@ -17,7 +17,8 @@ import (
 const (
 	lightRegions = 1000 // that are registered
 	usedRegions  = 100  // that have instances
-	measured     = 500  // instances that the processor time of one is measured with
+	restedLevel  = 10_000
+	measuredWith = 1500 // instances that the processor time of one is measured with
 )
 
 // storedRun is the scenario of many stored instances: a service with its embedded
@@ -39,7 +40,7 @@ type level struct {
 	rate          float64       // instances per second
 	pages         []pageTimes
 	memory        memory // right after the work
-	rested        memory // after a minute without requests
+	rested        memory // after a minute without requests, if the number is restedLevel
 	database, all int64  // bytes of the files of the store
 	start         time.Duration
 }
@@ -70,7 +71,10 @@ func (b *bench) stored(ctx context.Context, out string, counts []int, clients in
 		}
 	}
 	report.repeated = run.repeated.Load()
-	return report.write(out, b.binary)
+	if err := report.measure(b.binary, b.values); err != nil {
+		return err
+	}
+	return report.write(out, b.values["stripped binary"])
 }
 
 // idle registers the regions and starts the service again. It returns the memory
@@ -139,7 +143,7 @@ func (r *storedRun) level(ctx context.Context, count int) (level, error) {
 	if err != nil {
 		return l, err
 	}
-	took, err := r.create(ctx, r.stored+measured)
+	took, err := r.create(ctx, r.stored+measuredWith)
 	if err != nil {
 		return l, err
 	}
@@ -147,7 +151,7 @@ func (r *storedRun) level(ctx context.Context, count int) (level, error) {
 	if err != nil {
 		return l, err
 	}
-	l.processor, l.rate = (after-before)/measured, measured/took.Seconds()
+	l.processor, l.rate = (after-before)/measuredWith, measuredWith/took.Seconds()
 	fmt.Printf("%d stored: %v of processor time for an instance\n", count, l.processor)
 	for _, list := range lists {
 		times, err := r.service.pageTimes(ctx, list)
@@ -159,8 +163,10 @@ func (r *storedRun) level(ctx context.Context, count int) (level, error) {
 	if l.memory, err = r.service.memory(ctx); err != nil {
 		return l, err
 	}
-	if err := wait(ctx, time.Minute); err != nil {
-		return l, err
+	if count == restedLevel {
+		if err := wait(ctx, time.Minute); err != nil {
+			return l, err
+		}
 	}
 	if l.rested, err = r.service.memory(ctx); err != nil {
 		return l, err

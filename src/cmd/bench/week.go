@@ -13,13 +13,13 @@ const (
 	weekInstances = 200
 	weekRate      = 10 // changes per second
 	weekSeconds   = 75 // longer than the retention and than the time until the first deletion of old records
-	weekRounds    = 6
+	weekRounds    = 4
 	otherPackage  = "bench-many-2"
 )
 
-// measureWeek changes instances until as many records are deleted as are written, and measures the
+// week changes instances until as many records are deleted as are written, and measures the
 // store.
-func measureWeek(ctx context.Context, binary, out string, clients int) error {
+func week(ctx context.Context, binary, out string, clients int, measured values) error {
 	run := storedRun{light: newLightServer(), clients: clients}
 	defer run.light.close()
 	var text strings.Builder
@@ -47,14 +47,17 @@ func measureWeek(ctx context.Context, binary, out string, clients int) error {
 	}); err != nil {
 		return err
 	}
+	var files [weekRounds]int64
 	for round := range weekRounds {
-		row, err := run.round(ctx, round, instances)
+		row, database, err := run.round(ctx, round, instances)
 		if err != nil {
 			return fmt.Errorf("cannot measure round %d: %w", round, err)
 		}
+		files[round] = database
 		fmt.Print(row)
 		text.WriteString(row)
 	}
+	measured.set("store file, last round to second", float64(files[weekRounds-1])/float64(files[1]))
 	return writeReport(out, text.String())
 }
 
@@ -71,8 +74,8 @@ round but the first.
 |--:|--:|--:|--:|--:|--:|--:|
 `
 
-// round updates instances for the time of a round, and returns a row.
-func (r *storedRun) round(ctx context.Context, round int, instances []string) (string, error) {
+// round updates instances for the time of a round, and returns a row and the size of the database.
+func (r *storedRun) round(ctx context.Context, round int, instances []string) (string, int64, error) {
 	packages := []string{otherPackage, loadPackageID}
 	took, err := atRate(ctx, weekRate, weekSeconds, func(ctx context.Context, i int) (string, error) {
 		n := round*weekRate*weekSeconds + i
@@ -83,26 +86,26 @@ func (r *storedRun) round(ctx context.Context, round int, instances []string) (s
 		return "update", r.service.ended(ctx, operation)
 	})
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	operations, err := r.service.count(ctx, "/v1/operations", "operations")
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	m, err := r.service.memory(ctx)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	database, all, err := r.service.storeBytes()
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	r.service.end()
 	if _, err := r.service.start(ctx); err != nil {
-		return "", err
+		return "", 0, err
 	}
 	return fmt.Sprintf("| %d | %d | %d | %s | %s | %s | %s |\n", round+1, (round+1)*weekRate*weekSeconds, operations, mib(int(database)), mib(int(all)), mib(m.heap),
-		ms(quantile(took.all(), 0.99))), nil
+		ms(quantile(took.all(), 0.99))), database, nil
 }
 
 // count returns the number of items of a list.
