@@ -21,7 +21,7 @@ func clocked(t *testing.T) (c *Cluster, r *clustertest.Recorder, after *atomic.I
 	r, after = clustertest.NewRecorder(t), &atomic.Int64{}
 	start := time.Now()
 	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), Clock: func() time.Time { return start.Add(time.Duration(after.Load())) }})
-	c, err := p.Open("east", accessTo(t, r.Kubeconfig()))
+	c, err := p.Open("test", accessTo(t, r.Kubeconfig())) // as openAt, so that another cluster is another replica
 	if err != nil {
 		t.Fatal(err)
 	}

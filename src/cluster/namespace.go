@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,14 +55,63 @@ func namespaceOf(m *metav1.ObjectMeta) nf.Namespace {
 
 // EnsureNamespace creates the namespace if it does not exist, with
 // nf.CreatedByLabel and the project in nf.ProjectAnnotation, and returns its
-// present state. It returns nf.Busy if the namespace is being deleted.
+// present state. It returns nf.Busy if the namespace is being deleted. A namespace
+// with the label gets an annotation of nf.RegionAnnotationPrefix, so that no other
+// region of the same cluster removes it.
 //
 // It does not read a namespace that this process has just read: it creates it at
 // once if it was missing, and relies on it if the service has not created it.
 // The service, in any process, may delete only a namespace that it has created.
-func (c *Cluster) EnsureNamespace(ctx context.Context, name, project string) (nf.Namespace, error) {
+func (c *Cluster) EnsureNamespace(ctx context.Context, name, project string) (is nf.Namespace, err error) {
 	n := namespace{c.service, namespaceTarget(name)}
-	seen, known := n.client.answers.namespace(name)
+	err = n.persist(ctx, "use", func() error {
+		is, err = n.ensure(ctx, project)
+		return err
+	})
+	return is, err
+}
+
+// RemoveNamespace deletes a namespace that has nf.CreatedByLabel and waits until
+// it is gone, even if another client is deleting it. The namespace stays if it
+// holds objects other than the cluster's own (the default service account, the
+// root CA, events, leases) and controlled objects; these are returned, sorted.
+// It stays, too, if another region of the same cluster uses it; then the region
+// only removes its annotation. It also stays, with an error, if its contents
+// cannot be read completely. RemoveNamespace does nothing if the namespace does not
+// exist or lacks the label.
+func (c *Cluster) RemoveNamespace(ctx context.Context, name string) (kept []nf.Ref, err error) {
+	n := namespace{c.service, namespaceTarget(name)}
+	err = n.persist(ctx, "remove", func() error {
+		kept, err = n.remove(ctx)
+		return err
+	})
+	return kept, err
+}
+
+// namespace is a namespace that the service creates or removes.
+type namespace struct {
+	client *client
+	target target
+}
+
+// persist repeats a step while the namespace changes after it was read. The cause may be
+// an earlier attempt of the step, whose response was lost, or another client that has just
+// started or ceased to use the namespace.
+func (n namespace) persist(ctx context.Context, verb string, step func() error) error {
+	for i := range attempts {
+		if err := step(); nf.KindOf(err) != nf.Conflict {
+			return err
+		}
+		if err := n.client.pause(ctx, backoff(i+1)); err != nil {
+			return n.fail(ctx, verb, err)
+		}
+	}
+	return nf.E(nf.Conflict, verb, "namespace "+n.target.ref.Name, errors.New("other clients keep changing it"))
+}
+
+// ensure returns nf.Conflict if the namespace changed in the meantime.
+func (n namespace) ensure(ctx context.Context, project string) (nf.Namespace, error) {
+	seen, known := n.client.answers.namespace(n.target.ref.Name)
 	if known && !seen.missing && !seen.deleting && !seen.is.Created {
 		return seen.is, nil
 	}
@@ -78,43 +130,57 @@ func (c *Cluster) EnsureNamespace(ctx context.Context, name, project string) (nf
 			live, found, err = n.read(ctx)
 		}
 	}
+	if err == nil && found {
+		if err = n.join(ctx, live); apierrors.IsNotFound(err) {
+			found, err = false, nil
+		}
+	}
 	switch {
 	case err != nil:
-		return nf.Namespace{}, n.client.region.fail(ctx, "create", "namespace "+name, err)
+		return nf.Namespace{}, n.fail(ctx, "create", err)
 	case !found || live.DeletionTimestamp != nil:
-		return nf.Namespace{}, nf.E(nf.Busy, "use", "namespace "+name, errors.New("it is being deleted"))
+		return nf.Namespace{}, nf.E(nf.Busy, "use", "namespace "+n.target.ref.Name, errors.New("it is being deleted"))
 	}
 	return namespaceOf(live), nil
 }
 
-// RemoveNamespace deletes a namespace that has nf.CreatedByLabel and waits until
-// it is gone, even if another client is deleting it. The namespace stays if it
-// holds objects other than the cluster's own (the default service account, the
-// root CA, events, leases) and controlled objects; these are returned, sorted.
-// It also stays, with an error, if its contents cannot be read completely.
-// RemoveNamespace does nothing if the namespace does not exist or lacks the
-// label.
-func (c *Cluster) RemoveNamespace(ctx context.Context, name string) (kept []nf.Ref, err error) {
-	n := namespace{c.service, namespaceTarget(name)}
-	for i := range attempts {
-		kept, err = n.remove(ctx)
-		if nf.KindOf(err) != nf.Conflict {
-			return kept, err
-		}
-		// The namespace changed since it was read. The cause may be an earlier
-		// deletion by this call, whose response was lost, or a client that has
-		// just started to use it.
-		if err := n.client.pause(ctx, backoff(i+1)); err != nil {
-			return nil, n.removalError(ctx, err)
-		}
-	}
-	return nil, nf.E(nf.Conflict, "remove", "namespace "+name, errors.New("other clients keep changing it"))
+// mark is the annotation that tells that the region uses the namespace.
+func (n namespace) mark() string {
+	sum := sha256.Sum256([]byte(n.client.region))
+	return nf.RegionAnnotationPrefix + hex.EncodeToString(sum[:8])
 }
 
-// namespace is a namespace that the service creates or removes.
-type namespace struct {
-	client *client
-	target target
+// join marks a namespace that the service has created, unless it is marked. The change
+// makes a deletion fail that another region has decided on.
+func (n namespace) join(ctx context.Context, live *metav1.ObjectMeta) error {
+	_, marked := live.Annotations[n.mark()]
+	if marked || live.DeletionTimestamp != nil || !namespaceOf(live).Created {
+		return nil
+	}
+	_, err := n.client.edit(ctx, n.target, live, map[string]any{"annotations": map[string]any{n.mark(): string(n.client.region)}})
+	return err
+}
+
+// quit removes the mark.
+func (n namespace) quit(ctx context.Context, live *metav1.ObjectMeta) error {
+	if _, marked := live.Annotations[n.mark()]; !marked {
+		return nil
+	}
+	_, err := n.client.edit(ctx, n.target, live, map[string]any{"annotations": map[string]any{n.mark(): nil}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return n.fail(ctx, "remove", err)
+}
+
+// isShared reports whether other regions have marked the namespace.
+func (n namespace) isShared(live *metav1.ObjectMeta) bool {
+	for key := range live.Annotations {
+		if strings.HasPrefix(key, nf.RegionAnnotationPrefix) && key != n.mark() {
+			return true
+		}
+	}
+	return false
 }
 
 // read returns the metadata of the namespace; found is false if it does not
@@ -133,7 +199,7 @@ func (n namespace) create(ctx context.Context, project string) error {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: n.target.ref.Name, Labels: map[string]string{nf.CreatedByLabel: nf.CreatedBy},
-			Annotations: map[string]string{nf.ProjectAnnotation: project},
+			Annotations: map[string]string{nf.ProjectAnnotation: project, n.mark(): string(n.client.region)},
 		},
 	}
 	body, err := json.Marshal(made)
@@ -155,7 +221,7 @@ func (n namespace) create(ctx context.Context, project string) error {
 func (n namespace) remove(ctx context.Context) (kept []nf.Ref, err error) {
 	live, found, err := n.read(ctx)
 	if err != nil {
-		return nil, n.removalError(ctx, err)
+		return nil, n.fail(ctx, "remove", err)
 	}
 	if !found || live.Labels[nf.CreatedByLabel] != nf.CreatedBy {
 		return nil, nil
@@ -164,19 +230,25 @@ func (n namespace) remove(ctx context.Context) (kept []nf.Ref, err error) {
 	if live.DeletionTimestamp != nil {
 		return nil, n.awaitRemoval(ctx, live.UID)
 	}
+	if n.isShared(live) {
+		return nil, n.quit(ctx, live)
+	}
 	kept, err = n.contents(ctx)
-	if err != nil || len(kept) > 0 {
-		return kept, err
+	if err != nil {
+		return nil, err
+	}
+	if len(kept) > 0 {
+		return kept, n.quit(ctx, live)
 	}
 	err = n.client.deleteExact(ctx, n.target, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}, nil)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, n.removalError(ctx, err)
+		return nil, n.fail(ctx, "remove", err)
 	}
 	return nil, n.awaitRemoval(ctx, live.UID)
 }
 
-func (n namespace) removalError(ctx context.Context, err error) error {
-	return n.client.region.fail(ctx, "remove", "namespace "+n.target.ref.Name, err)
+func (n namespace) fail(ctx context.Context, verb string, err error) error {
+	return n.client.region.fail(ctx, verb, "namespace "+n.target.ref.Name, err)
 }
 
 // awaitRemoval waits until a namespace that is being deleted is gone.
@@ -192,7 +264,7 @@ func (n namespace) awaitRemoval(ctx context.Context, uid types.UID) error {
 	if err == nil && !gone {
 		err = context.Cause(ctx)
 	}
-	return n.removalError(ctx, err)
+	return n.fail(ctx, "remove", err)
 }
 
 // contents returns the objects in the namespace, except ambient and incidental

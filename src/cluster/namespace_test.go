@@ -194,3 +194,138 @@ func TestRemoveNamespaceKeeps(t *testing.T) {
 		}
 	}
 }
+
+// openRegion opens the sandbox as a region with an id.
+func openRegion(t *testing.T, id string, kubeconfig []byte) *Cluster {
+	t.Helper()
+	c, err := local(t).Open(id, accessTo(t, kubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.transport.CloseIdleConnections)
+	return c
+}
+
+// TestNamespaceOfTwoRegions has two regions that are one cluster.
+func TestNamespaceOfTwoRegions(t *testing.T) {
+	name := clustertest.Namespace(t)
+	east, west := openRegion(t, "east", clustertest.Kubeconfig(t)), openRegion(t, "west", clustertest.Kubeconfig(t))
+	ensure := func(c *Cluster) error {
+		_, err := c.EnsureNamespace(t.Context(), name, nf.DefaultProject)
+		return err
+	}
+	remove := func(c *Cluster) error {
+		kept, err := c.RemoveNamespace(t.Context(), name)
+		if len(kept) > 0 {
+			t.Errorf("the namespace holds %v", kept)
+		}
+		return err
+	}
+	steps := []struct {
+		reason string
+		do     func(*Cluster) error
+		region *Cluster
+		stays  bool
+	}{
+		{"one region creates it", ensure, east, true},
+		{"the other finds it", ensure, west, true},
+		{"the other uses it", remove, east, true},
+		{"a repetition changes nothing", remove, east, true},
+		{"the first one uses it again", ensure, east, true},
+		{"the region that created it uses it", remove, west, true},
+		{"no other region uses it any longer", remove, east, false},
+		{"there is nothing to remove", remove, west, false},
+	}
+	for _, s := range steps {
+		if err := s.do(s.region); err != nil {
+			t.Fatalf("%s: %v", s.reason, err)
+		}
+		live := get(t, east, nf.Ref{Version: "v1", Kind: "Namespace", Name: name})
+		if (live != nil) != s.stays {
+			t.Fatalf("%s: the namespace exists: %t, want %t", s.reason, live != nil, s.stays)
+		}
+	}
+}
+
+// TestNamespaceLeftWithContents has a region that leaves a namespace which is not empty. It
+// no longer counts as a user.
+func TestNamespaceLeftWithContents(t *testing.T) {
+	name := clustertest.Namespace(t)
+	east, west := openRegion(t, "east", clustertest.Kubeconfig(t)), openRegion(t, "west", clustertest.Kubeconfig(t))
+	ensure := func(c *Cluster) {
+		t.Helper()
+		if _, err := c.EnsureNamespace(t.Context(), name, nf.DefaultProject); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ensure(east)
+	foreign := unlabelled(configMap(t, "x", name, "foreign", "1"))
+	foreignApply(t, east, "kubectl", foreign)
+	for range 2 {
+		if kept, err := east.RemoveNamespace(t.Context(), name); err != nil || len(kept) != 1 {
+			t.Fatalf("it holds %v, %v", kept, err)
+		}
+	}
+	ensure(west)
+	deleteForeign(t, west, foreign)
+	if kept, err := west.RemoveNamespace(t.Context(), name); err != nil || len(kept) > 0 {
+		t.Fatalf("it holds %v, %v", kept, err)
+	}
+	if live := get(t, west, nf.Ref{Version: "v1", Kind: "Namespace", Name: name}); live != nil {
+		t.Errorf("the namespace still exists: %v", live.GetAnnotations())
+	}
+}
+
+// TestNamespaceTakenDuringRemoval has another region that begins to use the namespace when
+// the removal has decided that nobody does.
+func TestNamespaceTakenDuringRemoval(t *testing.T) {
+	name := clustertest.Namespace(t)
+	r := clustertest.NewRecorder(t)
+	east, west := openRegion(t, "east", r.Kubeconfig()), openRegion(t, "west", clustertest.Kubeconfig(t))
+	if _, err := east.EnsureNamespace(t.Context(), name, nf.DefaultProject); err != nil {
+		t.Fatal(err)
+	}
+	taken := false
+	r.Fail(func(q clustertest.Request) bool {
+		if q.Method == "DELETE" && !taken {
+			taken = true
+			if _, err := west.EnsureNamespace(t.Context(), name, nf.DefaultProject); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	}, clustertest.Lose)
+	if kept, err := east.RemoveNamespace(t.Context(), name); err != nil || kept != nil {
+		t.Errorf("a region that others share the namespace with leaves it: kept %v, %v", kept, err)
+	}
+	live := get(t, west, nf.Ref{Version: "v1", Kind: "Namespace", Name: name})
+	if !taken || live == nil || live.GetDeletionTimestamp() != nil {
+		t.Errorf("the namespace was taken: %t, and is %v; it must exist", taken, live)
+	}
+}
+
+// TestEnsureNamespaceFails has an API server that does not allow a request, or is away.
+func TestEnsureNamespaceFails(t *testing.T) {
+	cases := map[string]struct {
+		reason, method string
+		fault          clustertest.Fault
+		want           nf.Kind
+	}{
+		"Forbidden read":     {"the account may not read it", "GET", clustertest.Status(403), nf.Failed},
+		"Forbidden creation": {"the account may not create it", "POST", clustertest.Status(403), nf.Failed},
+		"Unavailable":        {"the API server is away", "GET", clustertest.Status(503), nf.Unreachable},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := clustertest.NewRecorder(t)
+			c, ns := openAt(t, r.Kubeconfig()), clustertest.Namespace(t)
+			r.Fail(func(q clustertest.Request) bool {
+				return q.Method == tc.method && strings.HasPrefix(q.Path, "/api/v1/namespaces")
+			}, tc.fault)
+			_, err := c.EnsureNamespace(t.Context(), ns, nf.DefaultProject)
+			if err == nil || nf.KindOf(err) != tc.want {
+				t.Errorf("%s: the error is of kind %q: %v", tc.reason, nf.KindOf(err), err)
+			}
+		})
+	}
+}

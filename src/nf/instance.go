@@ -28,6 +28,11 @@ const (
 	CreatedBy      = "k8splugin"
 )
 
+// RegionAnnotationPrefix begins the annotations of a namespace that the service created, one
+// for each cloud region that uses it: two regions may be the same cluster. A hash of the
+// region's id follows; the value is the id.
+const RegionAnnotationPrefix = ReservedPrefix + "region-"
+
 // Instance is one VNF instance: a package that runs in a namespace of a region.
 type Instance struct {
 	ID            string            `json:"id"`
