@@ -72,7 +72,7 @@ func asReplicaSet(u *unstructured.Unstructured) *unstructured.Unstructured {
 var rules = map[schema.GroupKind]func(*unstructured.Unstructured, objectStatus) objectStatus{
 	{Group: "apps", Kind: "Deployment"}:  deployment,
 	{Group: "apps", Kind: "StatefulSet"}: statefulSet,
-	{Group: "apps", Kind: "DaemonSet"}:   observed,
+	{Group: "apps", Kind: "DaemonSet"}:   daemonSet,
 	{Group: "apps", Kind: "ReplicaSet"}:  observed,
 	{Kind: "ReplicationController"}:      observed,
 	{Group: "batch", Kind: "Job"}:        job,
@@ -143,6 +143,21 @@ func statefulSet(u *unstructured.Unstructured, v objectStatus) objectStatus {
 	strategy, _, _ := unstructured.NestedString(u.Object, "spec", "updateStrategy", "type")
 	if want, ready := integer(u, 1, "spec", "replicas"), integer(u, 0, "status", "readyReplicas"); strategy == "OnDelete" && ready < want {
 		v = objectStatus{nf.InProgress, fmt.Sprintf("Ready: %d/%d", ready, want)}
+	}
+	return observed(u, v)
+}
+
+// daemonSet waits until the pods of a DaemonSet with strategy OnDelete are ready, whatever
+// their revision; kstatus waits until somebody has deleted the old ones.
+func daemonSet(u *unstructured.Unstructured, v objectStatus) objectStatus {
+	strategy, _, _ := unstructured.NestedString(u.Object, "spec", "updateStrategy", "type")
+	if strategy != "OnDelete" || v.status != nf.InProgress {
+		return observed(u, v)
+	}
+	want := integer(u, -1, "status", "desiredNumberScheduled")
+	ready := min(integer(u, 0, "status", "numberReady"), integer(u, 0, "status", "numberAvailable"))
+	if want >= 0 && ready >= want {
+		v = objectStatus{nf.Current, fmt.Sprintf("Ready: %d/%d", ready, want)}
 	}
 	return observed(u, v)
 }

@@ -49,6 +49,25 @@ func TestJudge(t *testing.T) {
 		"stateful set on delete, ready": {
 			"pods of the older revision are what the strategy wants", `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 2, updateStrategy: {type: OnDelete}}, status: {observedGeneration: 1, readyReplicas: 2}}`, nf.Current,
 		},
+		"daemon set on delete": {
+			"its pods must be ready at first", `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, spec: {updateStrategy: {type: OnDelete}},
+				status: {observedGeneration: 1, desiredNumberScheduled: 2, currentNumberScheduled: 2, numberReady: 1, numberAvailable: 1}}`, nf.InProgress,
+		},
+		"daemon set on delete, ready": {
+			"pods of the older template are what the strategy wants", `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 2}, spec: {updateStrategy: {type: OnDelete}},
+				status: {observedGeneration: 2, desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 0, numberReady: 2, numberAvailable: 2}}`, nf.Current,
+		},
+		"daemon set on delete, not seen": {
+			"its controller has not seen the new template", `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 2}, spec: {updateStrategy: {type: OnDelete}},
+				status: {observedGeneration: 1, desiredNumberScheduled: 2, currentNumberScheduled: 2, numberReady: 2, numberAvailable: 2}}`, nf.InProgress,
+		},
+		"daemon set on delete, new": {
+			"its controller has not said how many pods there must be", `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, spec: {updateStrategy: {type: OnDelete}}, status: {observedGeneration: 1}}`, nf.InProgress,
+		},
+		"daemon set on delete, no node": {
+			"no node wants a pod", `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, spec: {updateStrategy: {type: OnDelete}},
+				status: {observedGeneration: 1, desiredNumberScheduled: 0, currentNumberScheduled: 0, numberReady: 0}}`, nf.Current,
+		},
 		"partitioned stateful set": {
 			"only pods above the partition are updated", `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 3, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 2}}},
 				status: {observedGeneration: 1, replicas: 3, readyReplicas: 3, updatedReplicas: 1, currentReplicas: 2, currentRevision: a, updateRevision: b}}`, nf.Current,
