@@ -30,7 +30,10 @@ func (e *Engine) Using(ctx context.Context, id, network string) ([]nf.SharedWork
 	if len(selectors) == 0 {
 		return nil, nil
 	}
-	plan, _, err := e.records.planInForce(ctx, in)
+	plan, err := e.Plan(ctx, id)
+	if in.Revision == 0 && nf.KindOf(err) == nf.Conflict {
+		return nil, nil // it has no plan yet, so it has no workloads either
+	}
 	if err != nil {
 		return nil, err
 	}
