@@ -25,19 +25,7 @@ func (w *work) recordRevision() {
 // its namespaces.
 func (w *work) reserve(ctx context.Context) error {
 	rev := w.run.op().Instance.Target
-	for _, pkg := range packagesOf(rev) {
-		if err := w.run.attempt.Held(ctx); err != nil {
-			return err
-		}
-		err := w.records.holds.Hold(ctx, nf.Holding{Holder: holderOf(w.run.op()), Region: w.run.op().Region, Package: pkg})
-		if rev.Restores > 0 {
-			err = nf.IgnoreNotFound(err) // the plan is stored, so the package is not needed
-		}
-		if err != nil {
-			return operation.RecordError(err)
-		}
-	}
-	if err := w.shared.acquire(ctx, rev); err != nil {
+	if err := w.shared.retain(ctx, rev, rev.Restores > 0); err != nil {
 		return err
 	}
 	return w.namespaces.acquireNamespaces(ctx)

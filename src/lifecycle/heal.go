@@ -114,7 +114,12 @@ func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 		if len(missing)+len(drifted) == 0 {
 			continue
 		}
-		apply := w.step(nf.PhaseApply, func(ctx context.Context) error { return w.applier.mend(ctx, missing, drifted, in.Drift.Ignore) })
+		apply := w.step(nf.PhaseApply, func(ctx context.Context) error {
+			if err := w.shared.bind(ctx, claiming(in, missing)); err != nil {
+				return err
+			}
+			return w.applier.mend(ctx, missing, drifted, in.Drift.Ignore)
+		})
 		apply.Stage, apply.Of, apply.StageName = i+1, len(w.run.plan.Stages), stage.Name
 		ready := apply
 		ready.Phase, ready.Do = nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitChanged(ctx, apply.StepID) }
@@ -139,6 +144,16 @@ func among(stage render.Stage, refs []nf.Ref) []*unstructured.Unstructured {
 }
 
 // mend creates objects of the plan in force that are missing, and corrects those that
+// claiming returns the uses of volumes by claims that are to be created: their volumes are
+// still reserved for the claims that were deleted.
+func claiming(in nf.Instance, created []*unstructured.Unstructured) []nf.VolumeUse {
+	return slices.DeleteFunc(slices.Clone(in.VolumeUses()), func(v nf.VolumeUse) bool {
+		return !slices.ContainsFunc(created, func(u *unstructured.Unstructured) bool {
+			return u.GroupVersionKind().GroupKind().String() == "PersistentVolumeClaim" && u.GetName() == v.Claim && u.GetNamespace() == in.Namespace
+		})
+	})
+}
+
 // have drifted; the inventory has them already.
 func (a *applier) mend(ctx context.Context, missing, drifted []*unstructured.Unstructured, ignore []nf.DriftIgnore) (err error) {
 	var changes []nf.Change

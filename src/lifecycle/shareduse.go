@@ -118,6 +118,25 @@ func (s *sharedUser) of(u use) Shared {
 	return s.networks
 }
 
+// retain prevents the removal of the region, the packages, the networks and the volumes of a
+// revision. A package that is planned need not exist: its plan is stored.
+func (s *sharedUser) retain(ctx context.Context, rev nf.Revision, planned bool) error {
+	op := s.run.op()
+	for _, pkg := range packagesOf(rev) {
+		if err := s.run.attempt.Held(ctx); err != nil {
+			return err
+		}
+		err := s.run.records.holds.Hold(ctx, nf.Holding{Holder: holderOf(op), Region: op.Region, Package: pkg})
+		if planned {
+			err = nf.IgnoreNotFound(err)
+		}
+		if err != nil {
+			return operation.RecordError(err)
+		}
+	}
+	return s.acquire(ctx, rev)
+}
+
 // acquire holds the networks and the volumes of a revision, and waits until they exist.
 // It creates the networks that the revision defines, and reserves the volumes for its
 // claims.
@@ -138,7 +157,13 @@ func (s *sharedUser) acquire(ctx context.Context, rev nf.Revision) error {
 			return err
 		}
 	}
-	for _, v := range rev.VolumeUses() {
+	return s.bind(ctx, rev.VolumeUses())
+}
+
+// bind reserves volumes for claims.
+func (s *sharedUser) bind(ctx context.Context, uses []nf.VolumeUse) error {
+	op := s.run.op()
+	for _, v := range uses {
 		volume, err := s.volumes.Get(ctx, nf.SharedID(op.Region, v.Volume))
 		if err != nil {
 			return operation.RecordError(err)

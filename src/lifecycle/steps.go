@@ -145,8 +145,11 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	prelude, rest := w.rollout(inForce(in))
 	left := w.deregisterSteps(w.workloads.parents(inForce(in)), w.run.op().Instance.Target)
 	var acquire, release []operation.Step
+	if len(usesOf(in.Region, inForce(in))) > 0 { // the operation may have released them, or deleted the claim of a volume
+		acquire = append(acquire, w.step(nf.PhaseReserve, func(ctx context.Context) error { return w.shared.retain(ctx, inForce(in), true) }))
+	}
 	if len(w.namespaces.further()) > 0 { // the operation may have left them, or failed while leaving them
-		acquire = []operation.Step{w.step(nf.PhaseAcquireNamespaces, w.namespaces.acquireNamespaces)}
+		acquire = append(acquire, w.step(nf.PhaseAcquireNamespaces, w.namespaces.acquireNamespaces))
 	}
 	if w.namespaces.hasUnused(in) {
 		release = []operation.Step{w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused)}

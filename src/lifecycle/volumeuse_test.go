@@ -86,6 +86,38 @@ func TestVolumesOfAnInstance(t *testing.T) {
 	}
 }
 
+// TestVolumesAreReservedAgain has a claim deleted whose volume is no longer reserved for it:
+// a new claim needs a new reservation.
+func TestVolumesAreReservedAgain(t *testing.T) {
+	for name, create := range map[string]func(*testing.T, *site, *engine, string) nf.OperationState{
+		"Undo": func(t *testing.T, s *site, e *engine, id string) nf.OperationState {
+			s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
+			return e.upgrade(t, id, onNetworks("pods.web_bad", nf.Undo)).State
+		},
+		"Heal": func(t *testing.T, s *site, e *engine, id string) nf.OperationState {
+			s.cluster.mu.Lock()
+			delete(s.cluster.objects, (nf.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: "ns", Name: "data"}).Key())
+			s.cluster.mu.Unlock()
+			return e.act(t, id, nf.ActRequest{Verb: nf.Heal}).State
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			e := s.start()
+			id := e.up(t, "pods.web", named, using("data", "logs")).Subject.ID
+			s.volumes.mu.Lock()
+			clear(s.volumes.claims)
+			s.volumes.mu.Unlock()
+			state := create(t, s, e, id)
+			s.volumes.mu.Lock()
+			defer s.volumes.mu.Unlock()
+			if got := s.volumes.claims["east.data"]; got != "ns/data" {
+				t.Errorf("the operation %s, and the volume is reserved for %q", state, got)
+			}
+		})
+	}
+}
+
 // TestOrphansKeepVolumes leaves the objects of an instance in place: a name holds the
 // volumes.
 func TestOrphansKeepVolumes(t *testing.T) {
