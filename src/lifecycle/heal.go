@@ -15,7 +15,8 @@ import (
 )
 
 // healing returns what a heal does, and its changes: the objects of the plan in force
-// that do not exist are created, and the named pods are evicted.
+// that do not exist are created, and the named pods are evicted. A pod that is itself an
+// object of the plan is then created again.
 func (pr *preparer) healing(ctx context.Context, in nf.Instance, req nf.ActRequest) (nf.HealTask, []nf.Change, error) {
 	task := nf.HealTask{Force: req.Force, Patience: cmp.Or(req.Patience, nf.DefaultPatience)}
 	plan, _, err := pr.records.planInForce(ctx, in)
@@ -63,16 +64,24 @@ func (pr *preparer) healing(ctx context.Context, in nf.Instance, req nf.ActReque
 		return task, nil, err
 	}
 	for _, p := range task.Pods {
+		if isBare(p) {
+			task.Missing = append(task.Missing, p.Ref)
+			changes = append(changes, nf.Change{Ref: p.Ref, Action: nf.Recreated})
+			continue
+		}
 		changes = append(changes, nf.Change{Ref: p.Ref, Action: nf.Deleted, Message: "replaced by " + p.Workload.String()})
 	}
 	return task, changes, nil
 }
 
+// isBare reports whether a pod is an object of the instance itself: no controller replaces
+// it.
+func isBare(p nf.HealPod) bool { return p.Workload.Kind == "Pod" && p.Workload.Group == "" }
+
 // chosen returns the named pods.
 func chosen(in nf.Instance, pods []nf.Pod, names []string) ([]nf.HealPod, error) {
 	var out []nf.HealPod
 	var v nf.Violations
-	kind := nf.NotFound
 	for i, named := range names {
 		namespace, name, found := strings.Cut(named, "/")
 		if !found {
@@ -83,21 +92,19 @@ func chosen(in nf.Instance, pods []nf.Pod, names []string) ([]nf.HealPod, error)
 		switch {
 		case at < 0:
 			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("VNF instance %s has no pod %s/%s", in.ID, namespace, name)})
-		case pods[at].Workload.Kind == "Pod" && pods[at].Workload.Group == "":
-			kind = nf.Conflict
-			v = append(v, nf.Violation{Field: field, Message: "no controller would replace the pod: delete it yourself, and heal the instance"})
 		default:
 			out = append(out, nf.HealPod{Ref: pods[at].Ref, UID: pods[at].UID, Workload: pods[at].Workload})
 		}
 	}
 	if len(v) > 0 {
-		return nil, nf.E(kind, "heal", "pods", v)
+		return nil, nf.E(nf.NotFound, "heal", "pods", v)
 	}
 	return out, nil
 }
 
 // healSteps returns the steps of a heal or a correction: it creates the missing objects
-// and corrects others stage by stage, and then replaces pods.
+// and corrects others stage by stage, and then replaces pods. Pods that it creates again are
+// evicted before.
 func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 	in, err := w.run.instance(ctx)
 	if err != nil {
@@ -126,10 +133,25 @@ func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 		steps = append(steps, apply, ready)
 	}
 	if len(task.Pods) > 0 {
-		steps = append(steps, w.step(nf.PhaseEvict, func(ctx context.Context) error { return w.applier.evict(ctx, task) }),
-			w.step(nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitReplaced(ctx, task.Pods) }))
+		evict := w.step(nf.PhaseEvict, func(ctx context.Context) error { return w.applier.evict(ctx, task) })
+		if slices.ContainsFunc(task.Pods, isBare) {
+			steps = append([]operation.Step{evict}, steps...)
+		} else {
+			steps = append(steps, evict)
+		}
+		steps = append(steps, w.step(nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitReplaced(ctx, task.Pods) }))
 	}
 	return append(steps, w.step(nf.PhaseFinish, w.finishHeal)), nil
+}
+
+// claiming returns the uses of volumes by claims that are to be created: their volumes are
+// still reserved for the claims that were deleted.
+func claiming(in nf.Instance, created []*unstructured.Unstructured) []nf.VolumeUse {
+	return slices.DeleteFunc(slices.Clone(in.VolumeUses()), func(v nf.VolumeUse) bool {
+		return !slices.ContainsFunc(created, func(u *unstructured.Unstructured) bool {
+			return u.GroupVersionKind().GroupKind().String() == "PersistentVolumeClaim" && u.GetName() == v.Claim && u.GetNamespace() == in.Namespace
+		})
+	})
 }
 
 // among returns the objects of a stage that are among refs.
@@ -144,16 +166,6 @@ func among(stage render.Stage, refs []nf.Ref) []*unstructured.Unstructured {
 }
 
 // mend creates objects of the plan in force that are missing, and corrects those that
-// claiming returns the uses of volumes by claims that are to be created: their volumes are
-// still reserved for the claims that were deleted.
-func claiming(in nf.Instance, created []*unstructured.Unstructured) []nf.VolumeUse {
-	return slices.DeleteFunc(slices.Clone(in.VolumeUses()), func(v nf.VolumeUse) bool {
-		return !slices.ContainsFunc(created, func(u *unstructured.Unstructured) bool {
-			return u.GroupVersionKind().GroupKind().String() == "PersistentVolumeClaim" && u.GetName() == v.Claim && u.GetNamespace() == in.Namespace
-		})
-	})
-}
-
 // have drifted; the inventory has them already.
 func (a *applier) mend(ctx context.Context, missing, drifted []*unstructured.Unstructured, ignore []nf.DriftIgnore) (err error) {
 	var changes []nf.Change
@@ -221,6 +233,9 @@ func (a *applier) waitReplaced(ctx context.Context, pods []nf.HealPod) error {
 	}
 	var targets []nf.Change
 	for _, p := range pods {
+		if isBare(p) {
+			continue // the step that has created it again has waited for it
+		}
 		at := slices.IndexFunc(targets, func(c nf.Change) bool { return c.Ref == p.Workload })
 		if at < 0 {
 			at, targets = len(targets), append(targets, nf.Change{Ref: p.Workload, Action: nf.Unchanged})

@@ -116,6 +116,35 @@ func TestHealWaitsForNewPods(t *testing.T) {
 	})
 }
 
+// TestHealRecreatesPods heals a pod that is an object of the instance itself: the heal evicts
+// it, and creates it again.
+func TestHealRecreatesPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		id := e.up(t, "db_Pod.bare").Subject.ID
+		bare := podOf("bare")
+		bare.Workload = bare.Ref
+		s.cluster.pods = []nf.Pod{bare}
+		req := nf.ActRequest{Verb: nf.Heal, Pods: []string{"bare"}}
+		preview, err := e.PreviewAct(t.Context(), id, req)
+		if diff := cmp.Diff([]nf.Change{{Ref: bare.Ref, Action: nf.Recreated}}, preview.Changes); err != nil || diff != "" {
+			t.Errorf("preview: %v (-want +got):\n%s", err, diff)
+		}
+		s.cluster.calls = nil
+		op := e.act(t, id, req)
+		var calls []string
+		for _, call := range s.cluster.calls {
+			if strings.HasPrefix(call, "evict ") || strings.HasPrefix(call, "apply ") {
+				calls = append(calls, call)
+			}
+		}
+		if diff := cmp.Diff([]string{"evict bare false 1m0s", "apply [bare]"}, calls); op.State != nf.Succeeded || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", op.State, op.Failure, diff)
+		}
+	})
+}
+
 func TestHealRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -125,7 +154,6 @@ func TestHealRefuses(t *testing.T) {
 	}{
 		"Foreign":   {"a pod of others", []string{"web-1", "theirs"}, nf.NotFound, "pods[1]: VNF instance ID has no pod ns/theirs"},
 		"Elsewhere": {"a pod in another namespace", []string{"kube-system/web-1"}, nf.NotFound, "has no pod kube-system/web-1"},
-		"Bare":      {"a pod that nothing replaces", []string{"bare"}, nf.Conflict, "no controller would replace the pod"},
 		"Form":      {"no name of a pod", []string{"a/b/c"}, nf.Invalid, "pods[0]: must be the name of a pod"},
 		"Twice":     {"a pod twice", []string{"web-1", "web-1"}, nf.Invalid, "is given twice"},
 	}
@@ -135,9 +163,7 @@ func TestHealRefuses(t *testing.T) {
 				s := newSite(t)
 				e := s.start()
 				id := e.up(t, "db_web").Subject.ID
-				bare := podOf("bare")
-				bare.Workload = bare.Ref
-				s.cluster.pods = []nf.Pod{podOf("web-1"), bare}
+				s.cluster.pods = []nf.Pod{podOf("web-1")}
 				_, err := e.Act(t.Context(), id, nf.ActRequest{Verb: nf.Heal, Pods: tc.pods})
 				if nf.KindOf(err) != tc.kind || !strings.Contains(strings.ReplaceAll(err.Error(), id, "ID"), tc.want) || len(s.cluster.asked("evict")) > 0 {
 					t.Errorf("%s: %v", tc.reason, err)

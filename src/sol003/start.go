@@ -156,8 +156,8 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 }
 
 // unhealthy returns the pods to replace, as "namespace/name": those of the components of
-// the request, or of all. Those that do not exist, or that nothing would replace, are left
-// out: the engine creates missing objects.
+// the request, or of all. Those that do not exist are left out: the engine creates missing
+// objects.
 func (r *run) unhealthy(ctx context.Context) ([]string, error) {
 	pods, err := r.engine().Instances.Pods(ctx, r.vnf.ID)
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *run) unhealthy(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, p := range pods {
 		c, found := componentOf(p, names)
-		if !found || c.Workload == "Pod" {
+		if !found {
 			continue
 		}
 		if wanted := r.record().Task.Heal; len(wanted) == 0 || slices.Contains(wanted, c.ID()) {
