@@ -311,3 +311,40 @@ func TestKept(t *testing.T) {
 		}
 	})
 }
+
+// TestAfterFail scales and heals a VNF whose earlier occurrence was made to fail: its
+// instance is broken.
+func TestAfterFail(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		failed request
+		by     nf.Verb // that fails
+		then   request
+		fails  map[nf.Verb]int
+		want   []nf.OccurrenceState
+		vnf    string
+	}{
+		"Heal":  {"a heal repairs it", changing, nf.Upgrade, healing, nil, []nf.OccurrenceState{nf.OccurrenceCompleted}, "one 1 0"},
+		"Scale": {"so does a scaling, before it scales", scaling, nf.Scale, scaling, nil, []nf.OccurrenceState{nf.OccurrenceCompleted}, "one 2 1"},
+		"Again": {"it cannot be repaired at first, so nothing is scaled", changing, nf.Upgrade, scaling, map[nf.Verb]int{nf.Rollback: 1}, []nf.OccurrenceState{nf.OccurrenceRolledBack, nf.OccurrenceCompleted}, "one 2 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				m, _ := w.start(t)
+				id := prepared(t, m, tc.failed)
+				w.engine.fail(map[nf.Verb]int{tc.by: 1})
+				o := do(t, m, nf.OccurrenceFailedTemp, func() (nf.Occurrence, error) { return tc.failed.make(t.Context(), m, id, nf.RequestKey{}) })
+				_, err := m.Fail(t.Context(), o.ID)
+				must(t, err)
+				w.engine.fail(tc.fails)
+				for _, want := range tc.want {
+					do(t, m, want, func() (nf.Occurrence, error) { return tc.then.make(t.Context(), m, id, nf.RequestKey{}) })
+				}
+				if got := described(get(t, m, id)); got != tc.vnf {
+					t.Errorf("%s: the VNF is %q, want %q", tc.reason, got, tc.vnf)
+				}
+			})
+		})
+	}
+}

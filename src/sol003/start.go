@@ -136,8 +136,14 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 		}
 		return changes.Terminate(ctx, id, nf.TerminateRequest{Cascade: rec.Task.Cascade, Grace: rec.Task.Grace, Options: r.options()})
 	case nf.OccurrenceScale:
+		if err := restore(ctx, r); err != nil {
+			return nf.Operation{}, err
+		}
 		return changes.Act(ctx, id, nf.ActRequest{Verb: nf.Scale, Scale: rec.Task.Scaling, Options: r.options()})
 	case nf.OccurrenceHeal:
+		if err := restore(ctx, r); err != nil {
+			return nf.Operation{}, err
+		}
 		pods, err := r.unhealthy(ctx)
 		if err != nil {
 			return nf.Operation{}, err
@@ -153,6 +159,34 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 		}})
 		return op, unconfirmed(err)
 	}
+}
+
+// restore applies the revision in force again, and waits for it, if an occurrence that was
+// made to fail has left the instance broken: the engine scales and heals only what is whole.
+func restore(ctx context.Context, r *run) error {
+	in, err := r.engine().Instances.Instance(ctx, r.vnf.ID)
+	if err != nil {
+		return err
+	}
+	opts := r.options()
+	opts.Key.Key += "/restore"
+	last, err := r.engine().Instances.Operation(ctx, in.LastOperation)
+	switch {
+	case err != nil && nf.KindOf(err) != nf.NotFound:
+		return err
+	case last.Request.Same(opts.Key): // an earlier process has begun it
+	case in.State != nf.Broken || in.Revision == 0:
+		return nil
+	default:
+		if last, err = r.engine().Changes.Rollback(ctx, in.ID, nf.RollbackRequest{Revision: in.Revision, Options: opts}); err != nil {
+			return unconfirmed(err)
+		}
+	}
+	ended, err := r.await(ctx, last.ID)
+	if err != nil {
+		return err
+	}
+	return ended.Err()
 }
 
 // unhealthy returns the pods to replace, as "namespace/name": those of the components of
