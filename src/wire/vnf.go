@@ -74,8 +74,24 @@ type VNFOccurrence struct {
 	Cancel    bool                   `json:"isCancelPending"`
 	Error     *VNFProblem            `json:"error,omitempty"`
 	Resources *VNFChanges            `json:"resourceChanges,omitempty"`
-	Changed   json.RawMessage        `json:"changedInfo,omitempty"`
-	Links     map[string]VNFLink     `json:"_links"`
+	VNFModifications
+	Links map[string]VNFLink `json:"_links"`
+}
+
+// VNFModifications are the attributes of a VNF that an occurrence has changed, with their
+// values: at most one of the two, as SOL003, 5.5.2.13, requires.
+type VNFModifications struct {
+	Info      json.RawMessage `json:"changedInfo,omitempty"`
+	ByPackage json.RawMessage `json:"modificationsTriggeredByVnfPkgChange,omitempty"`
+}
+
+// VNFModificationsOf returns the attributes that an occurrence has changed, as responses and
+// notifications have them.
+func VNFModificationsOf(o nf.Occurrence) VNFModifications {
+	if o.Operation == nf.OccurrenceCurrentPackage {
+		return VNFModifications{ByPackage: o.Changed}
+	}
+	return VNFModifications{Info: o.Changed}
 }
 
 // VNFProblem is the reason why an occurrence has failed (ProblemDetails).

@@ -26,7 +26,7 @@ type occurrences struct {
 func (e edition) occurrenceOf(o nf.Occurrence, base string) wire.VNFOccurrence {
 	out := wire.VNFOccurrence{
 		ID: o.ID, State: o.State, Entered: stamp(o.Entered), Started: stamp(o.Started), VNF: o.VNF, Grant: o.Grant, Operation: o.Operation,
-		Automatic: o.Automatic, Params: o.Params, Cancel: o.Cancel, Changed: o.Changed, Links: e.occurrenceLinks(o, base),
+		Automatic: o.Automatic, Params: o.Params, Cancel: o.Cancel, VNFModifications: wire.VNFModificationsOf(o), Links: e.occurrenceLinks(o, base),
 	}
 	if f := o.Failure; f != nil {
 		status := northbound.Status(nf.E(f.Kind, "", "", nil))

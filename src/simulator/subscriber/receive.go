@@ -16,7 +16,7 @@ import (
 var attributes = map[string]struct{ must, may []string }{
 	"VnfLcmOperationOccurrenceNotification": {
 		[]string{"notificationStatus", "operationState", "vnfInstanceId", "operation", "isAutomaticInvocation", "vnfLcmOpOccId"},
-		[]string{"verbosity", "affectedVnfcs", "changedInfo", "error"},
+		[]string{"verbosity", "affectedVnfcs", "changedInfo", "modificationsTriggeredByVnfPkgChange", "error"},
 	},
 	"VnfIdentifierCreationNotification": {[]string{"vnfInstanceId"}, nil},
 	"VnfIdentifierDeletionNotification": {[]string{"vnfInstanceId"}, nil},
@@ -193,10 +193,22 @@ func (s *Simulator) follow(n map[string]any) error {
 	if (s.cfg.Version == "2.0.0") != (verbose == "FULL" || verbose == "SHORT") {
 		return fmt.Errorf("verbosity is %q", verbose)
 	}
-	if (n["affectedVnfcs"] != nil || n["changedInfo"] != nil) && (wanted == "START" || verbose == "SHORT") {
-		return errors.New("it says too early or too much what has changed")
+	if err := checkChanges(n, wanted == "START" || verbose == "SHORT"); err != nil {
+		return err
 	}
 	s.states[occurrence] = state
+	return nil
+}
+
+// checkChanges checks what a notification says that the occurrence has changed.
+func checkChanges(n map[string]any, mayNot bool) error {
+	info, byPackage := n["changedInfo"] != nil, n["modificationsTriggeredByVnfPkgChange"] != nil
+	if ofPackage := text(n, "operation") == "CHANGE_VNFPKG"; ofPackage && info || !ofPackage && byPackage {
+		return errors.New("it has the changed attributes under the name of another operation")
+	}
+	if (n["affectedVnfcs"] != nil || info || byPackage) && mayNot {
+		return errors.New("it says too early or too much what has changed")
+	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -42,8 +41,8 @@ type occurrence struct {
 	Verbosity  string                 `json:"verbosity,omitempty"` // not in version 1
 	Occurrence string                 `json:"vnfLcmOpOccId"`
 	VNFCs      []wire.VNFCChange      `json:"affectedVnfcs,omitempty"`
-	Changed    json.RawMessage        `json:"changedInfo,omitempty"`
-	Error      *problem               `json:"error,omitempty"`
+	wire.VNFModifications
+	Error *problem `json:"error,omitempty"`
 }
 
 // problem is a ProblemDetails.
@@ -98,7 +97,7 @@ func (d documents) occurrence(with common, n nf.Notice, s nf.VNFSubscription, sh
 		out.Error = &problem{d.status(o.Failure.Kind), message(*o.Failure, n.VNF.ID)}
 	}
 	if out.Status == "RESULT" && !short {
-		out.Changed, out.VNFCs = o.Changed, wire.VNFCChangesOf(*o)
+		out.VNFModifications, out.VNFCs = wire.VNFModificationsOf(*o), wire.VNFCChangesOf(*o)
 	}
 	return out
 }

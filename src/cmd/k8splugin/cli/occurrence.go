@@ -171,7 +171,7 @@ func (pr *printer) describeOccurrence(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"Id", o.ID}, {"Operation", string(o.Operation)}, {"VNF", o.VNF}, {"State", string(o.State)}, {"Grant", o.Grant},
-		{"Started", pr.clock.stamp(timeOf(o.Started))}, {"In this state since", pr.clock.stamp(timeOf(o.Entered))}, {"Parameters", string(o.Params)}, {"Changed", string(o.Changed)},
+		{"Started", pr.clock.stamp(timeOf(o.Started))}, {"In this state since", pr.clock.stamp(timeOf(o.Entered))}, {"Parameters", string(o.Params)}, {"Changed", string(o.Info) + string(o.ByPackage)},
 	}
 	if o.Cancel {
 		list = append(list, field{"Cancel", "pending"})
