@@ -161,7 +161,7 @@ func TestRefusals(t *testing.T) {
 		says   string
 	}{
 		"Callback":  {"there is none", `{}`, 400, "callbackUri"},
-		"Unknown":   {"an attribute is unknown", with(`, "callback": "x"`), 400, "callback"},
+		"Unknown":   {"a filter without the attribute would select more", with(`, "filter": {"states": ["FAILED"]}`), 400, "states"},
 		"Type":      {"a type is unknown", with(`, "filter": {"notificationTypes": ["X"]}`), 400, "notificationTypes"},
 		"Address":   {"the operator has not allowed it", `{"callbackUri": "http://127.0.0.1:1/"}`, 400, "callbackUri"},
 		"No params": {"there is no password", with(`, "authentication": {"authType": ["BASIC"]}`), 400, "authentication"},
@@ -176,6 +176,15 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}
 		})
+	}
+}
+
+// TestUnknownAttribute ignores an attribute of a later version of SOL003, or of a vendor.
+func TestUnknownAttribute(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, subscriber.Config{Version: "2.0.0"})
+	if got := w.ask("POST", root, `{"callbackUri": "`+callback+`", "x-vendor": {"a": 1}}`); got.status != 201 || strings.Contains(got.body, "x-vendor") {
+		t.Errorf("the response is %+v", got)
 	}
 }
 
