@@ -148,6 +148,27 @@ func TestScaleFails(t *testing.T) {
 				t.Errorf("retry: %v, %+v", err, again)
 			}
 		}, nf.Ready, "5", 1},
+		"RetriedAndUndone": {"a retry that fails restores the former number", nf.Keep, func(t *testing.T, s *site, e *engine, op nf.Operation) {
+			undoing := false
+			s.cluster.before = func(call string) {
+				if call == "set 1 false" && !undoing {
+					undoing = true
+				} else if call == "set 1 false" {
+					s.cluster.script("web", nf.Current, "")
+				}
+			}
+			again, err := e.Retry(t.Context(), op.ID, nf.Options{OnFailure: nf.Undo})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again = e.end(t, again); again.State != nf.OperationFailed || again.UndoFailure != nil {
+				t.Errorf("retry: %s, %+v", again.State, again.UndoFailure)
+			}
+			in := e.only(t.Context())
+			if len(in.Settings) != 1 || string(in.Settings[0].Value) != "1" {
+				t.Errorf("settings: %+v", in.Settings)
+			}
+		}, nf.Ready, "1", 1},
 		"Undone": {"an undo restores the former number", nf.Keep, func(t *testing.T, s *site, e *engine, op nf.Operation) {
 			s.cluster.script("web", nf.Current, "")
 			undo, err := e.Undo(t.Context(), op.ID, nf.Options{})

@@ -64,7 +64,12 @@ func (w *work) finishAct(context.Context) error {
 	op := w.run.op()
 	if op.Undoing {
 		why := nf.Textf("%s was undone: %s", op.Verb, op.Failure.Said())
-		w.run.unlock(func(in *nf.Instance) { in.Become(nf.Ready, why.Message, why.Mentions...) })
+		w.run.unlock(func(in *nf.Instance) {
+			if op.Instance.Repeats != "" { // the operation that it repeats has left its settings
+				in.Settings = nf.MergeSettings(in.Settings, reversed(op.Instance.Settings))
+			}
+			in.Become(nf.Ready, why.Message, why.Mentions...)
+		})
 		return nil
 	}
 	w.run.unlock(func(in *nf.Instance) {
