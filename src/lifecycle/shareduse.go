@@ -259,6 +259,8 @@ func (s *sharedUser) unlessBusy(ctx context.Context, u use, call func(waited nf.
 		switch kind := nf.KindOf(err); {
 		case kind == nf.Conflict || kind == nf.Exists:
 			return err // about the resource: it is no conflict of two writes
+		case kind == nf.Unreachable && nf.IsRegionReason(nf.ReasonOf(err)):
+			return err // the driver has asked the region
 		case kind != nf.Busy || other == "":
 			return operation.RecordError(err)
 		}

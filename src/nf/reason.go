@@ -55,3 +55,14 @@ const (
 	ReasonNotAccepted = "not-accepted"       // an operation was never accepted
 	ReasonNoRegion    = "no-region"          // no cloud region fits a placement
 )
+
+// IsRegionReason reports whether a reason of Unreachable tells why a cloud region did not
+// carry out a request. No error of the store has such a reason.
+func IsRegionReason(reason string) bool {
+	switch reason {
+	case ReasonDNS, ReasonTCP, ReasonTLS, ReasonTimeout, ReasonUnauthorized, ReasonUnavailable, ReasonNotKubernetes, ReasonOversized, ReasonCrowded,
+		ReasonNotAllowed, ReasonBreaker, ReasonNoAccess, ReasonReplaced:
+		return true
+	}
+	return false
+}
