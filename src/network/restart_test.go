@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -202,6 +203,36 @@ func TestRestartWaits(t *testing.T) {
 		op = w.end(t, op)
 		if busy = w.end(t, busy); op.State != nf.Succeeded || busy.State != nf.Succeeded || is.restarts(t, "vnf-1") != 2 {
 			t.Errorf("the change %s after the operation %s, and vnf-1 was changed %d times", op.State, busy.State, is.restarts(t, "vnf-1"))
+		}
+	})
+}
+
+// TestLeaveDuringRestart lets the last user leave a network while a change waits for the
+// operation of that user: neither waits for the other.
+func TestLeaveDuringRestart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, is := newWorld(), &instances{}
+		s, _ := w.start(t, is.with(t, "vnf-1"))
+		w.create(t, s, request())
+		is.attach(t, w, s)
+		must(t, s.Leave(t.Context(), oam, shared.Named("ann")))
+		w.gate = make(chan struct{})
+		busy, err := is.Change(t.Context(), "edge.vnf-1", nf.SharedChangeRequest{Edit: func(*nf.Shared) error { return nil }})
+		must(t, err)
+		op, err := s.Change(t.Context(), oam, rewired())
+		must(t, err)
+		if err := s.Leave(t.Context(), oam, instance("vnf-1")); err != nil {
+			t.Errorf("the operation of vnf-1 must wait for the network: %v", err)
+		}
+		close(w.gate)
+		w.end(t, busy)
+		w.end(t, op)
+		if got := state(t, s); got != nf.SharedActive || count(t, s) != 0 {
+			t.Errorf("the network is %q, with %d holders", got, count(t, s))
+		}
+		<-time.After(time.Hour)
+		if got := state(t, s); got != "" {
+			t.Errorf("a network that nobody holds is still %q", got)
 		}
 	})
 }

@@ -80,6 +80,7 @@ type SharedTask struct {
 	Spec   json.RawMessage `json:"spec,omitempty"`   // of change: the new one, as the kind has normalized it
 	Holder string          `json:"holder,omitempty"` // of create: the name that holds the resource
 	Used   bool            `json:"used,omitempty"`   // of remove: the resource is in use again, and remains
+	Failed bool            `json:"failed,omitempty"` // of remove: the resource had failed before
 
 	Restart []string `json:"restart,omitempty"` // of change: the instances whose workloads are restarted
 }

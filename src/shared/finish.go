@@ -10,7 +10,7 @@ import (
 )
 
 // checkHolders finds out whether a resource that is to be removed is in use again. Then
-// it becomes active, and the next steps do nothing.
+// it is again what it was before, and the next steps do nothing.
 func (r *run) checkHolders(ctx context.Context) error {
 	used, err := r.all.holds.Used(ctx, r.op().Subject.ID)
 	if err != nil || !used {
@@ -20,7 +20,12 @@ func (r *run) checkHolders(ctx context.Context) error {
 		r.all.cfg.Task(op).Used = true
 		op.Warnings = []string{fmt.Sprintf("the %s is in use again, and remains", op.Subject.Kind)}
 	})
-	r.all.locks.Release(r.attempt, func(s *nf.Shared) { s.State, s.Failure = nf.SharedActive, nf.Text{} })
+	failed := r.task().Failed
+	r.all.locks.Release(r.attempt, func(s *nf.Shared) {
+		if s.State = nf.SharedFailed; !failed {
+			s.State, s.Failure = nf.SharedActive, nf.Text{}
+		}
+	})
 	return nil
 }
 

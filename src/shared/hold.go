@@ -45,8 +45,9 @@ func (r *Resources) use(ctx context.Context, id string, holder nf.Holder) (nf.Sh
 
 // Leave ends a hold on a resource. The last holder begins the removal of the resource,
 // unless the resource is kept. It returns nf.Busy, with the operation, if another
-// operation of the resource runs: the holder must then leave again. It is idempotent,
-// and returns nil if the resource does not exist.
+// operation of the resource runs: the holder must then leave again. It does not if that
+// operation restarts instances, because it may wait for the holder; then the resource is
+// removed later. Leave is idempotent, and returns nil if the resource does not exist.
 func (r *Resources) Leave(ctx context.Context, id string, holder nf.Holder) error {
 	if err := r.holds.Drop(ctx, id, holder); err != nil {
 		return err
@@ -65,6 +66,9 @@ func (r *Resources) collect(ctx context.Context, id string) error {
 		if err != nil || used || s.State == nf.SharedDeleting && s.Operation != "" {
 			return err
 		}
+		if restarts, err := isRestarting(ctx, r, s); err != nil || restarts {
+			return err
+		}
 		if _, err = r.remove(ctx, s, nf.SharedReleaseRequest{}); nf.KindOf(err) != nf.Conflict || err == nil {
 			return nf.IgnoreNotFound(err)
 		}
@@ -72,6 +76,18 @@ func (r *Resources) collect(ctx context.Context, id string) error {
 			return err
 		}
 	}
+}
+
+// isRestarting reports whether the operation of a resource restarts instances.
+func isRestarting(ctx context.Context, r *Resources, s nf.Shared) (bool, error) {
+	if s.State != nf.SharedChanging || s.Operation == "" {
+		return false, nil
+	}
+	op, err := r.ledger.Get(ctx, s.Operation)
+	if err != nil {
+		return false, nf.IgnoreNotFound(err)
+	}
+	return len(r.cfg.Task(&op).Restart) > 0, nil
 }
 
 // Release ends a hold for a client, and begins the removal of the resource if no

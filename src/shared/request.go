@@ -208,6 +208,7 @@ func (r *Resources) remove(ctx context.Context, seen nf.Shared, req nf.SharedRel
 			return operation.Request{}, err
 		}
 		op := r.operation(seen, nf.SharedRemove, req.Timeout, req.Trace)
+		r.cfg.Task(&op).Failed = seen.State == nf.SharedFailed
 		return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
 			taken, err := r.locks.TakeOp(ctx, op, seen, func(s *nf.Shared) error { s.State = nf.SharedDeleting; return nil })
 			return []store.Op{taken}, err

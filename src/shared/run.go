@@ -99,8 +99,15 @@ func (r *run) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 func (r *run) step(phase nf.Phase, do func(context.Context) error) operation.Step {
 	return operation.Step{
 		Step: nf.Step{StepID: nf.StepID{Phase: phase, Undo: r.op().Undoing}}, Do: do,
-		Recorded: phase == nf.PhaseFinish || phase == nf.PhaseDeleteRecords,
+		Recorded: isRecorded(phase),
 	}
+}
+
+// isRecorded reports whether the record names a step of the phase before it runs: the
+// holders of a resource must not be looked at again when its objects may be gone, and the
+// last step may end the lock of the resource.
+func isRecorded(phase nf.Phase) bool {
+	return phase == nf.PhaseDelete || phase == nf.PhaseFinish || phase == nf.PhaseDeleteRecords
 }
 
 // rollout returns the steps that apply the objects of the resource with a spec, delete
