@@ -13,6 +13,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/spf13/cobra"
 	"golang.org/x/oauth2"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // loginOIDC says where a context's tokens come from.
@@ -101,7 +103,7 @@ func (l *login) keep(got *oauth2.Token) (string, error) {
 	if id == "" {
 		return "", &exitError{exitNotAllowed, fmt.Errorf("the response of %s contains no id_token", l.Issuer)}
 	}
-	text, err := json.Marshal(tokens{Issuer: l.Issuer, ID: id, Refresh: got.RefreshToken, Expires: got.Expiry})
+	text, err := json.Marshal(tokens{Issuer: l.Issuer, ID: id, Refresh: got.RefreshToken, Expires: expiry(id, got.Expiry)})
 	if err == nil {
 		err = writePrivate(l.path, text)
 	}
@@ -109,6 +111,18 @@ func (l *login) keep(got *oauth2.Token) (string, error) {
 		return "", fmt.Errorf("cannot store the token: %w", err)
 	}
 	return id, nil
+}
+
+// expiry returns the end of an id token. That of the access token, which the provider
+// also tells, may be later.
+func expiry(id string, ofAccess time.Time) time.Time {
+	var claims struct {
+		Expires float64 `json:"exp"` // seconds
+	}
+	if nf.Claims(id, &claims) && claims.Expires > 0 {
+		return time.Unix(int64(claims.Expires), 0).UTC()
+	}
+	return ofAccess
 }
 
 // provider reads the endpoints of the provider.

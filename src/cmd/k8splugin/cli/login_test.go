@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // provider is an OpenID Connect provider with the device flow (RFC 8628). It refuses
@@ -85,6 +87,27 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request, refuse func(str
 		doc["id_token"] = fmt.Sprintf("jwt-%d", p.renewed.Load())
 	}
 	_ = json.NewEncoder(w).Encode(doc)
+}
+
+// TestExpiry reads the end of a token.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	access := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	claims := func(document string) string {
+		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(document)) + ".c2ln"
+	}
+	for reason, tc := range map[string]struct {
+		id   string
+		want time.Time
+	}{
+		"an id token may end before the access token": {claims(`{"exp": 1763628600}`), time.Unix(1763628600, 0)},
+		"another token does not tell its end":         {"opaque", access},
+		"a token without an end has that of access":   {claims(`{"sub": "ann"}`), access},
+	} {
+		if got := expiry(tc.id, access); !got.Equal(tc.want) {
+			t.Errorf("%s: %v, want %v", reason, got, tc.want)
+		}
+	}
 }
 
 // TestLogin logs in and uses the token, whose clock is in 2026: the provider's
