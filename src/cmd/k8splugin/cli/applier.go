@@ -130,7 +130,7 @@ func (a *applier) region(ctx context.Context, d *declared.Region) error {
 		return err
 	}
 	replaced := []string{"description", "labels", "default_namespace"}
-	for _, name := range []string{"cloud_owner", "tenants", "interfaces", "aai_tenant"} { // they stay if they are not declared
+	for _, name := range []string{"cloud_owner", "tenants", "interfaces", "aai_tenant", "cni_plugins"} { // they stay if they are not declared
 		if _, ok := wanted[name]; ok {
 			replaced = append(replaced, name)
 		}

@@ -22,6 +22,7 @@ func declaredFiles(t *testing.T) string {
 		"lab/3-instances.yml": "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\n" +
 			"labels: {tenant: blue}\nparameters: {replicas: 2, password: new}\n---\n" +
 			"kind: instance\nvnf_instance_name: fw-2\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\n",
+		"plugins.yaml":     "kind: region\ncloud_region_id: east\ncloud_owner: acme\ndescription: The machine room in the east\nlabels: {site: east}\ncredentials: {rotate: token}\nkubeconfig_file: config\ncni_plugins: {macvlan: true}\n",
 		"lab/notes.txt":    "not a declaration",
 		"changed.yaml":     "kind: instance\nvnf_instance_name: fw-1\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nparameters: {password: new, level: {a: 1}}\n",
 		"same.yaml":        "kind: instance\nvnf_instance_name: fw-1\nvnf_instance_description: The firewall of the edge\ncloud_region_id: east\nnamespace: edge\ncsar_id: firewall\nlabels: {tenant: blue}\nparameters: {replicas: 2, password: new}\n",
@@ -89,6 +90,10 @@ func TestApply(t *testing.T) {
 		},
 		"apply-region": {
 			reason: "another access is the server's to see", args: []string{"apply", "-f", "FILES/lab/1-region.yaml"},
+			replies: replies{"GET /v1/cloud_regions/east": {body: regionJSON}, "PATCH /v1/cloud_regions/east": {body: strings.Replace(regionJSON, `"updated_at":"2026-11-20T09:00`, `"updated_at":"2026-11-20T10:00`, 1)}},
+		},
+		"apply-plugins": {
+			reason: "the plugins of a region are declared, too", args: []string{"apply", "-f", "FILES/plugins.yaml", "-o", "json"},
 			replies: replies{"GET /v1/cloud_regions/east": {body: regionJSON}, "PATCH /v1/cloud_regions/east": {body: strings.Replace(regionJSON, `"updated_at":"2026-11-20T09:00`, `"updated_at":"2026-11-20T10:00`, 1)}},
 		},
 		"apply-failed": {
