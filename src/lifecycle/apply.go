@@ -106,9 +106,15 @@ func (a *applier) applyObjects(ctx context.Context, index int, wanted []*unstruc
 
 // remove deletes objects and waits until they are gone; objects to keep are
 // orphaned. Objects that belong to another owner by now are left as they are. A
-// namespace is never deleted here, even one that the package brought: it may
-// hold objects of others.
+// namespace is never deleted here, even one that the package brought, because it may
+// hold objects of others; it is orphaned, so that another instance can bring it.
 func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
+	keep = slices.Clone(keep)
+	for _, ref := range refs {
+		if isNamespace(ref) && !slices.Contains(keep, ref) {
+			keep = append(keep, ref)
+		}
+	}
 	refs = slices.DeleteFunc(slices.Clone(refs), isNamespace)
 	if len(refs)+len(keep) == 0 {
 		return nil

@@ -126,3 +126,23 @@ func TestDefaultNamespace(t *testing.T) {
 		})
 	}
 }
+
+// TestContainedNamespaceHasNoOwner terminates an instance whose package contains its
+// namespace. The namespace may remain, and then it is free for another instance.
+func TestContainedNamespaceHasNoOwner(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	id := e.up(t, "Namespace.ns-db_web").Subject.ID
+	ended, err := e.Terminate(t.Context(), id, nf.TerminateRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ended = e.end(t, ended); ended.State != nf.Succeeded {
+		t.Fatalf("the termination %s: %v", ended.State, ended.Failure)
+	}
+	for _, o := range s.cluster.objects {
+		if o.owner.ID != "" {
+			t.Errorf("%s belongs to %s", nf.RefOf(o.object), o.owner)
+		}
+	}
+}
