@@ -101,7 +101,7 @@ chaos: ## kill servers and database nodes and cut networks under load, KILLS tim
 
 bench: build bin/helm bin/kustomize-controller ## measure the service: SCENARIO=objects against kubectl and Helm, many against Flux, changes, charts, inventory, networks, replicas, stored, vnfs, week or regions; all: those with goals
 	set -e; for scenario in $(if $(filter all,$(SCENARIO)),$(GOALS),$(SCENARIO)); do \
-		case $$scenario in stored|regions|inventory|charts|week) sandbox= ;; *) sandbox="$(SANDBOX) exec --" ;; esac; \
+		case $$scenario in stored|regions|inventory|charts|week|many) sandbox= ;; *) sandbox="$(SANDBOX) exec --" ;; esac; \
 		$$sandbox go run ./src/cmd/bench --scenario $$scenario; \
 	done
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,6 +22,8 @@ type distance struct {
 	listener net.Listener
 	target   string
 	oneWay   time.Duration
+
+	sent, received atomic.Int64 // bytes, by the clients
 }
 
 // newDistance listens on loopback for the API server of a kubeconfig. It
@@ -71,10 +74,31 @@ func (d *distance) forward(ctx context.Context, near net.Conn) error {
 	stop := context.AfterFunc(ctx, func() { _, _ = near.Close(), far.Close() })
 	defer stop()
 	var both errgroup.Group
-	both.Go(func() error { return d.line(near, far) })
-	both.Go(func() error { return d.line(far, near) })
+	both.Go(func() error { return d.line(near, far, &d.sent) })
+	both.Go(func() error { return d.line(far, near, &d.received) })
 	_ = both.Wait() // the clients handle broken connections
 	return nil
+}
+
+// traffic is a number of bytes that clients have sent and received, with those of TLS and
+// HTTP.
+type traffic struct{ sent, received int64 }
+
+// traffic returns what has passed so far. Without a distance, it is nothing.
+func (d *distance) traffic() traffic {
+	if d == nil {
+		return traffic{}
+	}
+	return traffic{d.sent.Load(), d.received.Load()}
+}
+
+// since returns what has passed since then.
+func (t traffic) since(then traffic) traffic {
+	return traffic{t.sent - then.sent, t.received - then.received}
+}
+
+func (t traffic) String() string {
+	return fmt.Sprintf("%.1f, %.1f", float64(t.sent)/1024, float64(t.received)/1024)
 }
 
 // piece is some bytes and the time when they arrive.
@@ -83,8 +107,8 @@ type piece struct {
 	arrive time.Time
 }
 
-// line forwards one direction, and closes both connections when it ends.
-func (d *distance) line(from, to net.Conn) error {
+// line forwards one direction, counts its bytes, and closes both connections when it ends.
+func (d *distance) line(from, to net.Conn, count *atomic.Int64) error {
 	pieces := make(chan piece, 4096)
 	var reader errgroup.Group
 	reader.Go(func() error {
@@ -93,6 +117,7 @@ func (d *distance) line(from, to net.Conn) error {
 			buffer := make([]byte, 32<<10)
 			n, err := from.Read(buffer)
 			if n > 0 {
+				count.Add(int64(n))
 				pieces <- piece{buffer[:n], time.Now().Add(d.oneWay)}
 			}
 			if err != nil {

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,6 +38,7 @@ type bench struct {
 	values                      values
 
 	api     *apiServer // API server of the present table
+	line    *distance  // to it, if it is remote
 	version string     // of the API server
 	service *service
 }
@@ -55,6 +55,8 @@ type options struct {
 	roundTrip time.Duration
 
 	load      load
+	way       string  // of the scenario load
+	result    string  // its file
 	instances numbers // of the scenario many
 	stored    numbers // instances
 	outage    time.Duration
@@ -69,11 +71,13 @@ func (o *options) declare(flags *flag.FlagSet) {
 	flags.IntVar(&o.workers, "workers", 16, "concurrent requests of the bare client, as many as the service uses")
 	o.sizes = numbers{10, 100, 500}
 	flags.Var(&o.sizes, "sizes", "numbers of objects")
-	flags.IntVar(&o.rounds, "rounds", 7, "number of rounds; each runs every way once, starting with a different one")
+	flags.IntVar(&o.rounds, "rounds", 0, "number of rounds; each runs every way once, starting with a different one (default 13 of objects, 7 of other scenarios)")
 	flags.DurationVar(&o.roundTrip, "distance", 20*time.Millisecond, "round-trip time to the remote API server of the second table")
 	o.instances = numbers{1000}
 	flags.Var(&o.instances, "instances", "numbers of instances of the scenario many")
 	flags.IntVar(&o.load.regions, "regions", 100, "number of regions of the scenarios many and regions")
+	flags.StringVar(&o.way, "way", "", "way of the scenario load, which many runs: bare client, service or Flux")
+	flags.StringVar(&o.result, "result", "", "file for the result of the scenario load")
 	flags.IntVar(&o.load.clients, "clients", 32, "concurrent clients of the scenarios many and stored")
 	o.stored = numbers{100, 10_000, 50_000}
 	flags.DurationVar(&o.outage, "outage", 10*time.Minute, "how long A&AI does not respond after the last instance of the scenario inventory")
@@ -114,6 +118,12 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	b := bench{binary: o.binary, helm: o.helm, flux: o.flux, workers: o.workers, values: values{}}
+	if o.rounds == 0 {
+		o.rounds = 7
+		if o.scenario == "objects" {
+			o.rounds = 13
+		}
+	}
 	began := time.Now()
 	if err := o.run(ctx, &b); err != nil || len(b.values) == 0 {
 		return err
@@ -126,6 +136,8 @@ func (o options) run(ctx context.Context, b *bench) error {
 	switch o.scenario { // with a light API server
 	case "stored":
 		return b.stored(ctx, o.report("stored"), o.stored, o.load.clients)
+	case "many": // has its own sandboxes
+		return b.many(ctx, o.report("many"), o.instances, o.load)
 	case "regions":
 		return b.regions(ctx, o.report("regions"), o.load)
 	case "inventory":
@@ -143,8 +155,9 @@ func (o options) run(ctx context.Context, b *bench) error {
 	switch o.scenario {
 	case "quick":
 		return b.quick(ctx, kubeconfig, o.out)
-	case "many":
-		return b.many(ctx, kubeconfig, o.report("many"), o.instances, o.load)
+	case "load":
+		o.load.instances = o.instances[0]
+		return o.load.measure(ctx, b, kubeconfig, o.way, o.result)
 	case "networks":
 		return b.networks(ctx, kubeconfig, o.report("networks"), plan{sizes: o.sizes, rounds: o.rounds})
 	case "changes":
@@ -152,7 +165,7 @@ func (o options) run(ctx context.Context, b *bench) error {
 	case "vnfs":
 		return b.vnfs(ctx, kubeconfig, o.report("vnfs"), o.rounds)
 	case "replicas":
-		return replicas(ctx, b.binary, bin+"/etcd", o.report("replicas"), o.load.clients, b.values)
+		return replicas(ctx, replicaPrograms{b.binary, bin + "/etcd"}, o.report("replicas"), o.load.clients, b.values)
 	case "objects":
 		return b.objects(ctx, kubeconfig, o)
 	}
@@ -182,8 +195,11 @@ func (b *bench) objects(ctx context.Context, kubeconfig string, o options) error
 	return b.report(o.out, tables{near: near, far: far, roundTrip: o.roundTrip, rounds: o.rounds})
 }
 
-// fewRounds is the most rounds of what takes long: charts, and more objects than those of a chart.
-const fewRounds = 3
+// Of what takes long, there are fewer rounds: of kubectl and charts, and of more objects than those of a chart.
+const (
+	fewRounds  = 3
+	someRounds = 5
+)
 
 // plan is the input of one table.
 type plan struct {
@@ -238,6 +254,8 @@ func (b *bench) allFrom(ctx context.Context, roundTrip time.Duration, kubeconfig
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	b.line = d
+	defer func() { b.line = nil }()
 	var line errgroup.Group
 	line.Go(func() error { return d.run(ctx) })
 	results, err := b.all(ctx, far, p)
@@ -255,6 +273,7 @@ type way struct {
 type result struct {
 	size  int
 	times map[string][]time.Duration
+	bytes map[string]traffic // of the last round
 }
 
 // The ways, as named in the ratios. The last is the part of the service's time
@@ -275,7 +294,7 @@ func (b *bench) measure(ctx context.Context, size int, p plan) (result, error) {
 	if err := b.service.upload(ctx, set); err != nil {
 		return result{}, err
 	}
-	r := result{size: size, times: map[string][]time.Duration{}}
+	r := result{size: size, times: map[string][]time.Duration{}, bytes: map[string]traffic{}}
 	ways := []way{
 		{bareWay, b.bare},
 		{serviceWay, func(ctx context.Context, set objectSet) (time.Duration, error) {
@@ -290,16 +309,19 @@ func (b *bench) measure(ctx context.Context, size int, p plan) (result, error) {
 	}
 	rounds := p.rounds
 	if size > mostOfAChart {
-		rounds = min(rounds, fewRounds)
+		rounds = min(rounds, someRounds)
 	}
 	for round := range rounds {
+		if round == fewRounds {
+			ways = ways[:2]
+		}
 		for i := range ways {
 			w := ways[(round+i)%len(ways)]
-			took, err := b.once(ctx, w, set)
+			took, bytes, err := b.once(ctx, w, set)
 			if err != nil {
 				return r, fmt.Errorf("way %s: %w", w.name, err)
 			}
-			r.times[w.name] = append(r.times[w.name], took)
+			r.times[w.name], r.bytes[w.name] = append(r.times[w.name], took), bytes
 		}
 	}
 	if size > mostOfAChart || p.quick {
@@ -315,12 +337,14 @@ const namespace = "bench"
 
 // once applies the objects, and waits until all are deleted again, so that one
 // way does not affect the next.
-func (b *bench) once(ctx context.Context, w way, set objectSet) (time.Duration, error) {
+func (b *bench) once(ctx context.Context, w way, set objectSet) (time.Duration, traffic, error) {
+	before := b.line.traffic()
 	took, err := w.do(ctx, set)
+	bytes := b.line.traffic().since(before)
 	if w.name == serviceWay && err == nil {
 		err = b.service.terminateAll(ctx)
 	}
-	return took, errors.Join(err, b.api.clear(ctx))
+	return took, bytes, errors.Join(err, b.api.clear(ctx))
 }
 
 func (r result) median(way string) time.Duration {
@@ -334,63 +358,4 @@ func (r result) row() string {
 	ratio := func(x, y string) string { return strconv.FormatFloat(r.ratio(x, y), 'f', 2, 64) }
 	return fmt.Sprintf("| %d | %s | %s | %s | %s | %s | %s |", r.size, ms(r.median(bareWay)), ms(r.median(serviceWay)), ms(r.median(acceptedWay)), ms(r.median(kubectlWay)),
 		ratio(serviceWay, bareWay), ratio(kubectlWay, serviceWay))
-}
-
-const preamble = `# Benchmarks
-
-Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds (%d with more than %d objects), medians.
-
-The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are created in a namespace in three ways,
-in turns. Each way starts after all objects of the previous one are gone:
-
-- **a**, the lower bound: a bare HTTP client sends the final bytes of every object as one server-side apply request. It sends them in parallel on one
-  connection, with as many requests in flight as the service uses.
-- **b**, this service: from the moment that the client sends ` + "`POST /v1/vnf_instances`" + ` until it has the 201. This includes the rendering, the
-  preflight check and every durable record. The next column is the part between the operation's acceptance and its last apply.
-- **c**, ` + "`kubectl apply --server-side`" + ` of the same files, from the start of the program to its end.
-
-The same objects as a Helm chart, in three rounds:
-
-- **d**, this service: from the moment that the client sends the request until it has the 201. Then all objects are applied.
-- **e**, ` + "`helm install`" + ` of Helm 4 without ` + "`--wait`" + `, from the start of the program to its end. Then all objects are applied, too.
-- *removal by the service* is one ` + "`DELETE`" + ` of the instance, when all pods run, until all objects are gone. *bare removal* is one request for each
-  object, in parallel, until all objects are gone.
-
-Times are milliseconds, and depend on the machine as much as on the code; compare the ratios. The goals at 100 objects are
-b/a ≤ 1.1, at a distance also c/b ≥ 6 and e/d ≥ 8, and an overhead of removal of at most 100 ms.
-`
-
-const header = `
-| objects | a | b | b, accepted to applied | c | b/a | c/b |
-|--:|--:|--:|--:|--:|--:|--:|
-`
-
-// tables holds the results of the report.
-type tables struct {
-	near, far []result
-	roundTrip time.Duration
-	rounds    int
-}
-
-// write writes the rows of one table.
-func (t tables) write(text *strings.Builder, rows []result) {
-	for _, r := range rows {
-		text.WriteString(r.row() + "\n")
-	}
-	text.WriteString(chartHeader)
-	for _, r := range rows {
-		if r.size <= mostOfAChart {
-			text.WriteString(r.chartRow() + "\n")
-		}
-	}
-}
-
-func (b *bench) report(path string, t tables) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds, min(t.rounds, fewRounds), mostOfAChart)
-	text.WriteString("\n## On the same machine\n" + header)
-	t.write(&text, t.near)
-	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll clients reach the API server over a connection with this round trip, which is typical of regions.\n%s", t.roundTrip, header)
-	t.write(&text, t.far)
-	return writeReport(path, text.String())
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -31,62 +32,99 @@ var loadKinds = [...]int{8, 0, 6, 9} // newObject makes a Secret, a ConfigMap, a
 
 // loadResult is the cost of a load in one way.
 type loadResult struct {
-	took  time.Duration
-	used  map[string]time.Duration // processor time by program
-	again rechecks                 // of the service
+	Took  time.Duration
+	Used  map[string]time.Duration // processor time by program
+	Again rechecks                 // of the service
 }
 
-// many measures each load with the bare client, with the service and with Flux.
-func (b *bench) many(ctx context.Context, kubeconfig, out string, counts []int, l load) error {
+// loadWays are the ways of a load, in order.
+var loadWays = [...]string{"bare client", "service", "Flux"}
+
+// many measures each load in each way.
+func (b *bench) many(ctx context.Context, out string, counts []int, l load) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, loadPreamble, time.Now().Format(time.DateOnly), machine(), l.regions, l.clients)
+	for _, count := range counts {
+		l.instances = count
+		var results [len(loadWays)]loadResult
+		for i, way := range loadWays {
+			var err error
+			if results[i], err = l.apart(ctx, b, way); err != nil {
+				return fmt.Errorf("cannot measure %d instances: %s: %w", count, way, err)
+			}
+			row := results[i].row(count, way)
+			fmt.Print(row)
+			text.WriteString(row)
+		}
+		floor, service, flux := results[0], results[1], results[2]
+		if count == 1000 {
+			b.values.set("1,000 instances over 100 regions", service.Took.Seconds())
+			b.values.set("the same: service to bare client", service.Took.Seconds()/floor.Took.Seconds())
+			b.values.set("the same: Flux to service", flux.Took.Seconds()/service.Took.Seconds())
+			b.values.set("the same: processor time for an instance", milliseconds(service.Used[measuredProgram])/1000)
+			b.values.set("check of all 1,000 after a restart", service.Again.Restart.Seconds())
+		}
+		ratios := fmt.Sprintf("| %d | **service to bare client %.2f, Flux to service %.2f** | | | | | | |\n", count,
+			service.Took.Seconds()/floor.Took.Seconds(), flux.Took.Seconds()/service.Took.Seconds())
+		fmt.Print(ratios, service.Again.row(count))
+		text.WriteString(ratios + service.Again.row(count))
+	}
+	return writeReport(out, text.String())
+}
+
+// apart measures a load in one way, by a run of this program in a sandbox of its own: to
+// remove a thousand namespaces would take longer than to create them.
+func (l load) apart(ctx context.Context, b *bench, way string) (loadResult, error) {
+	var r loadResult
+	result, err := os.CreateTemp("", "bench-result-")
+	if err != nil {
+		return r, fmt.Errorf("cannot make a file: %w", err)
+	}
+	defer func() { _ = os.Remove(result.Name()) }()
+	defer func() { _ = result.Close() }()
+	cmd := exec.CommandContext(ctx, "go", "run", "./src/cmd/sandbox", "exec", "--", os.Args[0], "--scenario", "load", "--way", way, "--result", result.Name(),
+		"--instances", strconv.Itoa(l.instances), "--regions", strconv.Itoa(l.regions), "--clients", strconv.Itoa(l.clients), "--binary", b.binary, "--flux", b.flux)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return r, fmt.Errorf("cannot run it in a sandbox: %w", err)
+	}
+	return r, json.NewDecoder(result).Decode(&r)
+}
+
+// measure measures a load in one way, and writes its result to a file.
+func (l load) measure(ctx context.Context, b *bench, kubeconfig, way, result string) error {
 	var err error
 	if b.api, err = newAPIServer(kubeconfig); err != nil {
 		return err
 	}
-	ways := []struct {
-		name string
-		do   func(ctx context.Context, l load) (loadResult, error)
-	}{{"bare client", b.bareLoad}, {"service", b.serviceLoad}, {"Flux", b.fluxLoad}}
-	for _, count := range counts {
-		l.instances = count
-		var floor, flux, service loadResult
-		for i, into := range []*loadResult{&floor, &service, &flux} {
-			if *into, err = ways[i].do(ctx, l); err != nil {
-				return fmt.Errorf("cannot measure %d instances: %s: %w", count, ways[i].name, err)
-			}
-			row := into.row(count, ways[i].name)
-			fmt.Print(row)
-			text.WriteString(row)
-			removed, err := b.api.removeNamespaces(ctx, l.clients)
-			if err == nil && removed != count {
-				err = fmt.Errorf("%s has created %d of %d instances", ways[i].name, removed, count)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if count == 1000 {
-			b.values.set("1,000 instances over 100 regions", service.took.Seconds())
-			b.values.set("the same: service to bare client", service.took.Seconds()/floor.took.Seconds())
-			b.values.set("the same: Flux to service", flux.took.Seconds()/service.took.Seconds())
-			b.values.set("the same: processor time for an instance", milliseconds(service.used[measuredProgram])/1000)
-			b.values.set("check of all 1,000 after a restart", service.again.restart.Seconds())
-		}
-		ratios := fmt.Sprintf("| %d | **service to bare client %.2f, Flux to service %.2f** | | | | | | |\n", count,
-			service.took.Seconds()/floor.took.Seconds(), flux.took.Seconds()/service.took.Seconds())
-		fmt.Print(ratios, service.again.row(count))
-		text.WriteString(ratios + service.again.row(count))
+	do := map[string]func(ctx context.Context, l load) (loadResult, error){loadWays[0]: b.bareLoad, loadWays[1]: b.serviceLoad, loadWays[2]: b.fluxLoad}[way]
+	if do == nil {
+		return fmt.Errorf("cannot measure the way %q: it is unknown", way)
 	}
-	return writeReport(out, text.String())
+	r, err := do(ctx, l)
+	if err != nil {
+		return err
+	}
+	names, err := b.api.loadNamespaces(ctx)
+	if err == nil && len(names) != l.instances {
+		err = fmt.Errorf("it has created %d of %d instances", len(names), l.instances)
+	}
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(result, text, 0o600)
 }
 
 const loadPreamble = `# Many instances over many regions
 
 Written by ` + "`make bench SCENARIO=many`" + ` on %s: %s.
 
-Instances of four objects (a Secret, a ConfigMap, a Service and a Deployment), each in a namespace of its own, on one API server of the sandbox. Each way
-starts after all namespaces of the previous one are gone.
+Instances of four objects (a Secret, a ConfigMap, a Service and a Deployment), each in a namespace of its own, on one API server. Each way has
+a new sandbox.
 
 - The **bare client** creates the namespace of an instance and applies its four objects one after another.
 - The **service** has %d regions, which are kubeconfigs of the API server. Each object is in its own stage, without a wait for readiness. %d clients make the
@@ -106,8 +144,8 @@ controller manager, scheduler and KWOK.
 `
 
 func (r loadResult) row(count int, way string) string {
-	cost := func(program string) string { return ms(r.used[program] / time.Duration(count)) }
-	return fmt.Sprintf("| %d | %s | %.1f | %.1f | %s | %s | %s | %s |\n", count, way, r.took.Seconds(), float64(count)/r.took.Seconds(),
+	cost := func(program string) string { return ms(r.Used[program] / time.Duration(count)) }
+	return fmt.Sprintf("| %d | %s | %.1f | %.1f | %s | %s | %s | %s |\n", count, way, r.Took.Seconds(), float64(count)/r.Took.Seconds(),
 		cost(measuredProgram), cost("kube-apiserver"), cost("etcd"), cost(otherPrograms))
 }
 
@@ -128,10 +166,10 @@ func (b *bench) spend(pid int, do func() error) (loadResult, error) {
 	if err := do(); err != nil {
 		return loadResult{}, err
 	}
-	r := loadResult{took: time.Since(began)}
-	r.used, err = b.used(pid)
-	for program := range r.used {
-		r.used[program] -= before[program]
+	r := loadResult{Took: time.Since(began)}
+	r.Used, err = b.used(pid)
+	for program := range r.Used {
+		r.Used[program] -= before[program]
 	}
 	return r, err
 }
@@ -165,9 +203,8 @@ func (b *bench) used(pid int) (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// removeNamespaces deletes the namespaces of the load and waits until all are
-// gone. It returns their number.
-func (a *apiServer) removeNamespaces(ctx context.Context, clients int) (int, error) {
+// loadNamespaces returns the namespaces of the load.
+func (a *apiServer) loadNamespaces(ctx context.Context) ([]string, error) {
 	_, answer, err := a.do(ctx, http.MethodGet, "/api/v1/namespaces", "", nil)
 	var list struct {
 		Items []struct {
@@ -180,7 +217,7 @@ func (a *apiServer) removeNamespaces(ctx context.Context, clients int) (int, err
 		err = json.Unmarshal(answer, &list)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("cannot list the namespaces: %w", err)
+		return nil, fmt.Errorf("cannot list the namespaces: %w", err)
 	}
 	var names []string
 	for _, item := range list.Items {
@@ -188,16 +225,7 @@ func (a *apiServer) removeNamespaces(ctx context.Context, clients int) (int, err
 			names = append(names, item.Metadata.Name)
 		}
 	}
-	_, err = each(ctx, 0, len(names), clients, func(ctx context.Context, i int) error {
-		_, _, err := a.do(ctx, http.MethodDelete, "/api/v1/namespaces/"+names[i], "", nil)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return len(names), a.pollUntil(ctx, "/api/v1/namespaces", time.Second, func(status int, answer []byte) bool {
-		return status == http.StatusOK && !bytes.Contains(answer, []byte(`"name":"`+loadPrefix))
-	})
+	return names, nil
 }
 
 // loadPrefix begins the names of the namespaces of the load.
@@ -271,7 +299,7 @@ func (b *bench) serviceLoad(ctx context.Context, l load) (loadResult, error) {
 		return err
 	})
 	if err == nil {
-		r.again, err = s.recheck(ctx, instances, l.clients)
+		r.Again, err = s.recheck(ctx, instances, l.clients)
 	}
 	return r, err
 }

@@ -11,8 +11,8 @@ import (
 
 // rechecks are the times until a service has checked all instances again.
 type rechecks struct {
-	restart time.Duration // from the start of the process until the health of each instance is known
-	reapply time.Duration // of updates of all instances to the package that they have
+	Restart time.Duration // from the start of the process until the health of each instance is known
+	Reapply time.Duration // of updates of all instances to the package that they have
 }
 
 // recheck restarts the service and waits until it knows the health of each instance. Then
@@ -34,9 +34,9 @@ func (s *service) recheck(ctx context.Context, instances []string, clients int) 
 		}
 		known = n == len(instances)
 	}
-	r.restart = time.Since(began)
+	r.Restart = time.Since(began)
 	var err error
-	r.reapply, err = each(ctx, 0, len(instances), clients, func(ctx context.Context, i int) error {
+	r.Reapply, err = each(ctx, 0, len(instances), clients, func(ctx context.Context, i int) error {
 		operation, err := s.update(ctx, instances[i], loadPackageID)
 		if err != nil {
 			return err
@@ -67,5 +67,5 @@ func (s *service) sum(ctx context.Context, metric, except string) (int, error) {
 }
 
 func (r rechecks) row(count int) string {
-	return fmt.Sprintf("| %d | **the service checks all again: %.1f s after its restart; it updates all in %.1f s** | | | | | | |\n", count, r.restart.Seconds(), r.reapply.Seconds())
+	return fmt.Sprintf("| %d | **the service checks all again: %.1f s after its restart; it updates all in %.1f s** | | | | | | |\n", count, r.Restart.Seconds(), r.Reapply.Seconds())
 }

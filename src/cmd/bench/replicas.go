@@ -16,13 +16,16 @@ import (
 // replicaInstances is the number of instances that are created with each number of replicas.
 const replicaInstances = 1000
 
+// replicaPrograms are the paths of the programs of the scenario.
+type replicaPrograms struct{ service, etcd string }
+
 // replicas measures one replica on an external etcd node, and then three.
-func replicas(ctx context.Context, binary, etcd, out string, clients int, measured values) error {
+func replicas(ctx context.Context, programs replicaPrograms, out string, clients int, measured values) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, replicasPreamble, time.Now().Format(time.DateOnly), machine(), lightRegions, usedRegions, replicaInstances, clients)
 	var results []replicaResult
 	for _, count := range []int{1, 3} {
-		result, err := replicated(ctx, binary, etcd, count, clients)
+		result, err := replicated(ctx, programs, count, clients)
 		if err != nil {
 			return fmt.Errorf("cannot measure %d replicas: %w", count, err)
 		}
@@ -65,27 +68,27 @@ func (r replicaResult) row() string {
 }
 
 // replicated measures a number of replicas.
-func replicated(ctx context.Context, binary, etcd string, count, clients int) (replicaResult, error) {
+func replicated(ctx context.Context, programs replicaPrograms, count, clients int) (replicaResult, error) {
 	var none replicaResult
 	folder, err := os.MkdirTemp("", "bench-replicas-")
 	if err != nil {
 		return none, fmt.Errorf("cannot make a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	store, stop, err := startEtcd(ctx, etcd, folder)
+	store, stop, err := startEtcd(ctx, programs.etcd, folder)
 	if err != nil {
 		return none, err
 	}
 	defer stop()
 	keys := filepath.Join(folder, "keys.json")
-	if output, err := exec.CommandContext(ctx, binary, "keys", "init", keys).CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(ctx, programs.service, "keys", "init", keys).CombinedOutput(); err != nil {
 		return none, fmt.Errorf("cannot create an encryption key: %w: %s", err, output)
 	}
 	light := newLightServer()
 	defer light.close()
 	replicas := make([]*service, count)
 	for i := range replicas {
-		if replicas[i], err = newService(ctx, binary, "--store", "etcd://"+store, "--encryption-key-file", keys, "--replica-name", fmt.Sprintf("replica-%d", i)); err != nil {
+		if replicas[i], err = newService(ctx, programs.service, "--store", "etcd://"+store, "--encryption-key-file", keys, "--replica-name", fmt.Sprintf("replica-%d", i)); err != nil {
 			return none, err
 		}
 		defer replicas[i].stop()

@@ -13,7 +13,7 @@ const (
 	weekInstances = 200
 	weekRate      = 10 // changes per second
 	weekSeconds   = 75 // longer than the retention and than the time until the first deletion of old records
-	weekRounds    = 4
+	weekRounds    = 3
 	otherPackage  = "bench-many-2"
 )
 
