@@ -157,7 +157,17 @@ func (n namespace) join(ctx context.Context, live *metav1.ObjectMeta) error {
 	if marked || live.DeletionTimestamp != nil || !namespaceOf(live).Created {
 		return nil
 	}
-	_, err := n.client.edit(ctx, n.target, live, map[string]any{"annotations": map[string]any{n.mark(): string(n.client.region)}})
+	return n.annotate(ctx, live, string(n.client.region))
+}
+
+// annotate sets the mark, or removes it if the value is nil. An account may be allowed to
+// create and delete namespaces, and not to change them: then regions of one cluster do not see
+// each other.
+func (n namespace) annotate(ctx context.Context, live *metav1.ObjectMeta, value any) error {
+	_, err := n.client.edit(ctx, n.target, live, map[string]any{"annotations": map[string]any{n.mark(): value}})
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
 	return err
 }
 
@@ -166,7 +176,7 @@ func (n namespace) quit(ctx context.Context, live *metav1.ObjectMeta) error {
 	if _, marked := live.Annotations[n.mark()]; !marked {
 		return nil
 	}
-	_, err := n.client.edit(ctx, n.target, live, map[string]any{"annotations": map[string]any{n.mark(): nil}})
+	err := n.annotate(ctx, live, nil)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -304,6 +304,26 @@ func TestNamespaceTakenDuringRemoval(t *testing.T) {
 	}
 }
 
+// TestNamespaceThatMayNotBeChanged has an account that may create and delete namespaces, but
+// not change them.
+func TestNamespaceThatMayNotBeChanged(t *testing.T) {
+	name := clustertest.Namespace(t)
+	r := clustertest.NewRecorder(t)
+	east, west := openRegion(t, "east", clustertest.Kubeconfig(t)), openRegion(t, "west", r.Kubeconfig())
+	r.Fail(func(q clustertest.Request) bool { return q.Method == "PATCH" }, clustertest.Status(403))
+	for _, c := range []*Cluster{east, west} {
+		if is, err := c.EnsureNamespace(t.Context(), name, nf.DefaultProject); err != nil || !is.Created {
+			t.Errorf("the namespace is %+v, %v", is, err)
+		}
+	}
+	if kept, err := west.RemoveNamespace(t.Context(), name); err != nil || kept != nil {
+		t.Errorf("the other region uses it: %v, %v", kept, err)
+	}
+	if kept, err := east.RemoveNamespace(t.Context(), name); err != nil || kept != nil || get(t, east, nf.Ref{Version: "v1", Kind: "Namespace", Name: name}) != nil {
+		t.Errorf("the last region known removes it: %v, %v", kept, err)
+	}
+}
+
 // TestEnsureNamespaceFails has an API server that does not allow a request, or is away.
 func TestEnsureNamespaceFails(t *testing.T) {
 	cases := map[string]struct {
