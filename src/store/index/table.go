@@ -38,13 +38,6 @@ func (p posting) before(o posting) bool {
 	return p.record.key < o.record.key
 }
 
-// view is the content of an index. A copy stays as it is when the index changes.
-type view struct {
-	records  *btree.BTreeG[*record] // by key
-	postings *btree.BTreeG[posting] // of all records
-	doubtful int                    // number of records in doubt: none of them may be left out
-}
-
 // table is the index of a table.
 type table struct {
 	Table
@@ -53,10 +46,12 @@ type table struct {
 	seed maphash.Seed
 	full chan struct{} // closed if the table has too many records
 
-	mu     sync.Mutex
-	now    view // zero if the table has too many records
-	filled bool
-	doubts int
+	mu       sync.Mutex
+	records  *btree.BTreeG[*record] // by key; nil if the table has too many
+	postings *btree.BTreeG[posting] // of all records
+	doubtful int                    // number of records in doubt: none of them may be left out
+	filled   bool
+	doubts   int
 }
 
 func newTable(t Table, most int) *table {
@@ -73,71 +68,61 @@ func (t *table) empty() {
 	select {
 	case <-t.full:
 	default:
-		t.now = view{records: btree.NewG(degree, func(a, b *record) bool { return a.key < b.key }), postings: btree.NewG(degree, posting.before)}
+		t.records, t.doubtful = btree.NewG(degree, func(a, b *record) bool { return a.key < b.key }), 0
+		t.postings = btree.NewG(degree, posting.before)
 	}
 }
 
 func (t *table) setFilled(filled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.filled = filled && t.now.records != nil
+	t.filled = filled && t.records != nil
 }
 
 func (t *table) status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.now.records == nil {
+	if t.records == nil {
 		return Status{}
 	}
-	return Status{Records: t.now.records.Len(), Filled: t.filled}
+	return Status{Records: t.records.Len(), Filled: t.filled}
 }
 
 // find yields the keys of Store.Find, as they are when it is called.
 func (t *table) find(start string, c nf.Cursor) (iter.Seq[string], bool) {
-	v, filled := t.snapshot()
-	if !filled {
-		return nil, false
-	}
-	where := t.hashes(c.Where)
-	return func(yield func(string) bool) {
-		v.visit(start, where, c.Backward, func(r *record) bool { return !r.meets(where, c.In) || yield(r.key) })
-	}, true
-}
-
-// snapshot returns the present content, and whether it is that of all records.
-func (t *table) snapshot() (view, bool) {
+	where, from := t.hashes(c.Where), &record{key: start}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.filled {
-		return view{}, false
+		return nil, false
 	}
-	return view{t.now.records.Clone(), t.now.postings.Clone(), t.now.doubtful}, true
-}
-
-// visit visits records from a key on, or backward from before it, until do returns false. It
-// leaves out records that have not all of the attributes, unless one is in doubt.
-func (v view) visit(start string, where []uint64, backward bool, do func(*record) bool) {
-	from := &record{key: start}
-	if len(where) == 0 || v.doubtful > 0 {
-		if backward {
-			v.records.DescendLessOrEqual(from, func(r *record) bool { return r.key == start || do(r) })
+	if len(where) == 0 || t.doubtful > 0 {
+		records := t.records.Clone()
+		return func(yield func(string) bool) {
+			visit := func(r *record) bool { return !r.meets(where, c.In) || yield(r.key) }
+			if c.Backward {
+				records.DescendLessOrEqual(from, func(r *record) bool { return r.key == start || visit(r) })
+				return
+			}
+			records.AscendGreaterOrEqual(from, visit)
+		}, true
+	}
+	first, postings := posting{t.rarest(where), from}, t.postings.Clone()
+	return func(yield func(string) bool) {
+		visit := func(p posting) bool {
+			return p.attribute == first.attribute && (!p.record.meets(where, c.In) || yield(p.record.key))
+		}
+		if c.Backward {
+			postings.DescendLessOrEqual(first, func(p posting) bool { return p.record.key == start && p.attribute == first.attribute || visit(p) })
 			return
 		}
-		v.records.AscendGreaterOrEqual(from, do)
-		return
-	}
-	attribute := v.rarest(where)
-	if backward {
-		v.postings.DescendLessOrEqual(posting{attribute, from}, func(p posting) bool {
-			return p.attribute == attribute && (p.record.key == start || do(p.record))
-		})
-		return
-	}
-	v.postings.AscendGreaterOrEqual(posting{attribute, from}, func(p posting) bool { return p.attribute == attribute && do(p.record) })
+		postings.AscendGreaterOrEqual(first, visit)
+	}, true
 }
 
 // rarest returns the attribute that the fewest records have, as far as a short look tells.
-func (v view) rarest(where []uint64) uint64 {
+// The lock is held.
+func (t *table) rarest(where []uint64) uint64 {
 	const look = 100 // records
 	if len(where) == 1 {
 		return where[0]
@@ -145,7 +130,7 @@ func (v view) rarest(where []uint64) uint64 {
 	best, fewest := where[0], look+1
 	for _, attribute := range where {
 		n := 0
-		v.postings.AscendGreaterOrEqual(posting{attribute, &record{}}, func(p posting) bool {
+		t.postings.AscendGreaterOrEqual(posting{attribute, &record{}}, func(p posting) bool {
 			if p.attribute != attribute {
 				return false
 			}
@@ -188,10 +173,10 @@ func (t *table) get(key string) *record {
 }
 
 func (t *table) locked(key string) *record {
-	if t.now.records == nil {
+	if t.records == nil {
 		return nil
 	}
-	r, _ := t.now.records.Get(&record{key: key})
+	r, _ := t.records.Get(&record{key: key})
 	return r
 }
 
@@ -201,7 +186,7 @@ func (t *table) older(key string, revision store.Revision) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.locked(key)
-	return t.now.records != nil && (r == nil || r.revision < revision)
+	return t.records != nil && (r == nil || r.revision < revision)
 }
 
 // keep keeps the summary of an entry, unless the index has a later one. An entry that was
@@ -241,37 +226,37 @@ func (t *table) summaryOf(e store.Entry) *record {
 // insert inserts or replaces a record. If there are too many, it drops all of them. The
 // lock is held.
 func (t *table) insert(r *record) {
-	if t.now.records == nil {
+	if t.records == nil {
 		return
 	}
-	if former, had := t.now.records.ReplaceOrInsert(r); had {
+	if former, had := t.records.ReplaceOrInsert(r); had {
 		t.unpost(former)
 	}
 	for _, attribute := range r.attributes {
-		t.now.postings.ReplaceOrInsert(posting{attribute, r})
+		t.postings.ReplaceOrInsert(posting{attribute, r})
 	}
 	if r.doubt != 0 {
-		t.now.doubtful++
+		t.doubtful++
 	}
-	if t.now.records.Len() > t.most {
-		t.now, t.filled = view{}, false
+	if t.records.Len() > t.most {
+		t.records, t.postings, t.filled = nil, nil, false
 		close(t.full)
 	}
 }
 
 // delete deletes a record that the index has. The lock is held.
 func (t *table) delete(r *record) {
-	t.now.records.Delete(r)
+	t.records.Delete(r)
 	t.unpost(r)
 }
 
 // unpost deletes what the index has about a record that it had. The lock is held.
 func (t *table) unpost(r *record) {
 	for _, attribute := range r.attributes {
-		t.now.postings.Delete(posting{attribute, r})
+		t.postings.Delete(posting{attribute, r})
 	}
 	if r.doubt != 0 {
-		t.now.doubtful--
+		t.doubtful--
 	}
 }
 
