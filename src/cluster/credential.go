@@ -3,7 +3,6 @@ package cluster
 import (
 	"crypto/x509"
 	"encoding/pem"
-	"math"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -23,7 +22,7 @@ func credentialOf(a nf.Access) nf.Credential {
 	case a.Account() != nil:
 		return nf.Credential{Kind: "service-account"}
 	case len(a.Token) > 0:
-		return nf.Credential{Kind: "token", Expires: tokenExpiry(string(a.Token))}
+		return nf.Credential{Kind: "token", Expires: nf.TokenExpiry(string(a.Token))}
 	case a.OIDC != nil:
 		return nf.Credential{Kind: "oidc"}
 	case a.Username != "":
@@ -42,15 +41,4 @@ func chainExpiry(chain []byte) time.Time {
 		}
 	}
 	return first.UTC()
-}
-
-// tokenExpiry returns the "exp" claim of a JWT; zero for any other token.
-func tokenExpiry(token string) time.Time {
-	var claims struct {
-		Expires float64 `json:"exp"` // seconds, possibly with a fraction
-	}
-	if !nf.Claims(token, &claims) || claims.Expires <= 0 || claims.Expires > math.MaxUint32 {
-		return time.Time{}
-	}
-	return time.Unix(int64(claims.Expires), 0).UTC()
 }

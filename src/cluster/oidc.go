@@ -46,7 +46,7 @@ func (bt *breakerTransport) passwordGrant(o nf.OIDC) func(context.Context, strin
 		if token == "" {
 			return bearer{}, &tokenError{nf.ReasonUnauthorized, errNoIDToken}
 		}
-		return bearer{token: token, expires: tokenExpiry(token)}, nil
+		return bearer{token: token, expires: nf.TokenExpiry(token)}, nil
 	}
 }
 

@@ -34,7 +34,7 @@ var errNotToken = errors.New("the answer to a TokenRequest has no token with an 
 // token expires. Without Keep in the pool's configuration, it renews nothing.
 func (bt *breakerTransport) accountTokens(access nf.Access) *tokens {
 	ts := newTokens(bt.cfg.Clock, bt.tokenLog())
-	ts.given = bearer{token: string(access.Token), expires: tokenExpiry(string(access.Token))}
+	ts.given = bearer{token: string(access.Token), expires: nf.TokenExpiry(string(access.Token))}
 	ts.current, ts.delay = ts.given, rand.Float64()
 	ts.offer(renewed(access.Renewed))
 	if bt.cfg.Keep == nil {

@@ -183,7 +183,7 @@ func TestServiceAccountWithoutRole(t *testing.T) {
 	defer c.transport.CloseIdleConnections()
 	c.checkReady(t.Context())
 	state := c.state(time.Hour)
-	expires := tokenExpiry(string(access.Token))
+	expires := nf.TokenExpiry(string(access.Token))
 	ns := access.ServiceAccount.Namespace
 	want := "its service account's token expires on " + expires.Format(time.RFC3339) + " and cannot be renewed: the current token may not create tokens of service account " +
 		ns + "/k8splugin; a Role in namespace " + ns +

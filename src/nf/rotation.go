@@ -144,6 +144,17 @@ func Claims(token string, out any) bool {
 	return err == nil && json.Unmarshal(payload, out) == nil
 }
 
+// TokenExpiry returns the "exp" claim of a JWT; zero for any other token.
+func TokenExpiry(token string) time.Time {
+	var claims struct {
+		Expires float64 `json:"exp"` // seconds, possibly with a fraction
+	}
+	if !Claims(token, &claims) || claims.Expires <= 0 || claims.Expires > math.MaxUint32 {
+		return time.Time{}
+	}
+	return time.Unix(int64(claims.Expires), 0).UTC()
+}
+
 // shortestLife is the shortest life, in seconds, of a certificate or token that API servers
 // issue.
 const shortestLife = 600

@@ -116,11 +116,8 @@ func (l *login) keep(got *oauth2.Token) (string, error) {
 // expiry returns the end of an id token. That of the access token, which the provider
 // also tells, may be later.
 func expiry(id string, ofAccess time.Time) time.Time {
-	var claims struct {
-		Expires float64 `json:"exp"` // seconds
-	}
-	if nf.Claims(id, &claims) && claims.Expires > 0 {
-		return time.Unix(int64(claims.Expires), 0).UTC()
+	if end := nf.TokenExpiry(id); !end.IsZero() {
+		return end
 	}
 	return ofAccess
 }
