@@ -89,12 +89,11 @@ func chosen(in nf.Instance, pods []nf.Pod, names []string) ([]nf.HealPod, error)
 		}
 		field := fmt.Sprintf("pods[%d]", i)
 		at := slices.IndexFunc(pods, func(p nf.Pod) bool { return p.Namespace == namespace && p.Name == name })
-		switch {
-		case at < 0:
+		if at < 0 {
 			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("VNF instance %s has no pod %s/%s", in.ID, namespace, name)})
-		default:
-			out = append(out, nf.HealPod{Ref: pods[at].Ref, UID: pods[at].UID, Workload: pods[at].Workload})
+			continue
 		}
+		out = append(out, nf.HealPod{Ref: pods[at].Ref, UID: pods[at].UID, Workload: pods[at].Workload})
 	}
 	if len(v) > 0 {
 		return nil, nf.E(nf.NotFound, "heal", "pods", v)

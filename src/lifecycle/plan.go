@@ -66,6 +66,22 @@ func (s *records) planInForce(ctx context.Context, in nf.Instance) (render.Plan,
 	return plan, rev, err
 }
 
+// lastPlan is Engine.Plan of an instance.
+func (s *records) lastPlan(ctx context.Context, in nf.Instance) (render.Plan, error) {
+	if in.Revision == 0 {
+		op, err := s.ledger.Get(ctx, in.LastOperation)
+		if nf.IgnoreNotFound(err) != nil {
+			return render.Plan{}, err
+		}
+		if op.Instance.Target.Plan != "" {
+			return s.loadPlan(ctx, op.Instance.Target.Plan)
+		}
+	}
+	plan, _, err := s.planInForce(ctx, in)
+	tune(&plan, in.Settings, nf.Rollback)
+	return plan, err
+}
+
 // planUser returns the user under which a plan's blob is held, as long as a
 // revision or its operation may need it.
 func planUser(operation string) string { return "plan/" + operation }

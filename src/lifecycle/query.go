@@ -30,7 +30,7 @@ func (e *Engine) Using(ctx context.Context, id, network string) ([]nf.SharedWork
 	if len(selectors) == 0 {
 		return nil, nil
 	}
-	plan, err := e.Plan(ctx, id)
+	plan, err := e.records.lastPlan(ctx, in)
 	if in.Revision == 0 && nf.KindOf(err) == nf.Conflict {
 		return nil, nil // it has no plan yet, so it has no workloads either
 	}
@@ -153,18 +153,7 @@ func (e *Engine) Plan(ctx context.Context, id string) (render.Plan, error) {
 	if err != nil {
 		return render.Plan{}, err
 	}
-	if in.Revision == 0 {
-		op, err := e.records.ledger.Get(ctx, in.LastOperation)
-		if nf.IgnoreNotFound(err) != nil {
-			return render.Plan{}, err
-		}
-		if op.Instance.Target.Plan != "" {
-			return e.records.loadPlan(ctx, op.Instance.Target.Plan)
-		}
-	}
-	plan, _, err := e.records.planInForce(ctx, in)
-	tune(&plan, in.Settings, nf.Rollback)
-	return plan, err
+	return e.records.lastPlan(ctx, in)
 }
 
 // Pods returns the present pods of an instance, as read from the region.
