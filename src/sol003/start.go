@@ -120,6 +120,11 @@ func unconfirmed(err error) error {
 func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 	rec, changes, id := r.record(), r.engine().Changes, r.vnf.ID
 	after := rec.Task.After
+	if rec.Operation == nf.OccurrenceScale || rec.Operation == nf.OccurrenceHeal {
+		if err := restore(ctx, r); err != nil {
+			return nf.Operation{}, err
+		}
+	}
 	switch rec.Operation {
 	case nf.OccurrenceInstantiate:
 		zones, err := r.zoned(ctx, *after.Instantiated)
@@ -136,14 +141,8 @@ func (r *run) forward(ctx context.Context) (nf.Operation, error) {
 		}
 		return changes.Terminate(ctx, id, nf.TerminateRequest{Cascade: rec.Task.Cascade, Grace: rec.Task.Grace, Options: r.options()})
 	case nf.OccurrenceScale:
-		if err := restore(ctx, r); err != nil {
-			return nf.Operation{}, err
-		}
 		return changes.Act(ctx, id, nf.ActRequest{Verb: nf.Scale, Scale: rec.Task.Scaling, Options: r.options()})
 	case nf.OccurrenceHeal:
-		if err := restore(ctx, r); err != nil {
-			return nf.Operation{}, err
-		}
 		pods, err := r.unhealthy(ctx)
 		if err != nil {
 			return nf.Operation{}, err
