@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,11 +43,11 @@ func (b *bench) changes(ctx context.Context, kubeconfig, out string, rounds int)
 	}
 	b.values.set("re-apply of 500 unchanged objects: service to bare reads", again.ratio(reapplyWay, readWay))
 	b.values.set("its writes, after the first one of objects that are a minute old", float64(writes.later))
-	b.values.set("10 objects, accepted to applied, p99", milliseconds(idle.p99(appliedWay)))
-	b.values.set("ready until the operation has ended, p99", milliseconds(idle.p99(seenWay)))
+	b.values.set("10 objects, accepted to applied, p99", milliseconds(quantile(idle.times[appliedWay], 0.99)))
+	b.values.set("ready until the operation has ended, p99", milliseconds(quantile(idle.times[seenWay], 0.99)))
 	text := fmt.Sprintf(changesReport, time.Now().Format(time.DateOnly), b.version, machine(), rounds, reappliedObjects, idleRounds,
 		ms(again.median(readWay)), ms(again.median(reapplyWay)), again.ratio(reapplyWay, readWay), writes.young, writes.old, writes.later,
-		ms(idle.median(appliedWay)), ms(idle.p99(appliedWay)), ms(idle.median(seenWay)), ms(idle.p99(seenWay)))
+		ms(idle.median(appliedWay)), ms(quantile(idle.times[appliedWay], 0.99)), ms(idle.median(seenWay)), ms(quantile(idle.times[seenWay], 0.99)))
 	fmt.Print(text)
 	return writeReport(out, text)
 }
@@ -165,12 +164,6 @@ func (b *bench) idle(ctx context.Context) (result, error) {
 		}
 	}
 	return r, nil
-}
-
-// p99 returns the time that 99 of 100 times do not exceed.
-func (r result) p99(way string) time.Duration {
-	times := slices.Sorted(slices.Values(r.times[way]))
-	return times[(len(times)*99-1)/100]
 }
 
 var changesReport = strings.TrimLeft(`
