@@ -277,7 +277,7 @@ func TestNamespaceLeftWithContents(t *testing.T) {
 }
 
 // TestNamespaceTakenDuringRemoval has another region that begins to use the namespace when
-// the removal has decided that nobody does.
+// the removal has found that it has no users.
 func TestNamespaceTakenDuringRemoval(t *testing.T) {
 	name := clustertest.Namespace(t)
 	r := clustertest.NewRecorder(t)

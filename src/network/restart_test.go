@@ -232,7 +232,7 @@ func TestLeaveDuringRestart(t *testing.T) {
 		}
 		<-time.After(time.Hour)
 		if got := state(t, s); got != "" {
-			t.Errorf("a network that nobody holds is still %q", got)
+			t.Errorf("a network without holders is still %q", got)
 		}
 	})
 }
