@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +14,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// atomicStore writes a list of ops in one transaction, as etcd does. The first list that
-// creates an instance is lost, and takes effect later.
+// atomicStore writes a list of ops in one transaction, as etcd does: nothing is read or
+// written in the middle of it. The first list that creates an instance is lost, and takes
+// effect later.
 type atomicStore struct {
 	store.KV
 
@@ -38,13 +40,54 @@ func (s *atomicStore) Write(ctx context.Context, ops []store.Op) ([]store.Revisi
 	return s.commit(ctx, ops)
 }
 
+// Get implements store.KV.
+func (s *atomicStore) Get(ctx context.Context, key string) (store.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.KV.Get(ctx, key)
+}
+
+// Put implements store.KV.
+func (s *atomicStore) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.KV.Put(ctx, key, value, expected)
+}
+
+// Delete implements store.KV.
+func (s *atomicStore) Delete(ctx context.Context, key string, expected store.Revision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.KV.Delete(ctx, key, expected)
+}
+
+// List implements store.KV.
+func (s *atomicStore) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var entries []store.Entry
+	for e, err := range s.KV.List(ctx, prefix, start) {
+		if err != nil {
+			return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
+		}
+		entries = append(entries, e)
+	}
+	return func(yield func(store.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
 // commit carries out all ops, or none.
 func (s *atomicStore) commit(ctx context.Context, ops []store.Op) ([]store.Revision, error) {
 	for i, op := range ops {
 		if op.Expect == store.Any {
 			continue
 		}
-		now, err := s.Get(ctx, op.Key)
+		now, err := s.KV.Get(ctx, op.Key)
 		if nf.IgnoreNotFound(err) != nil {
 			return nil, &store.WriteError{Index: i, Err: err}
 		}
@@ -111,15 +154,19 @@ func TestLateAcceptance(t *testing.T) {
 				e := s.start()
 				req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "fw", Spec: nf.Spec{Package: "a"},
 					Options: nf.Options{Key: nf.RequestKey{Client: "so", Key: "k", Digest: "d"}}}
-				if _, err := e.Instantiate(t.Context(), req); nf.KindOf(err) != nf.Unreachable && moment != atOnce {
+				first, err := e.Instantiate(t.Context(), req)
+				if known := err == nil && moment != muchLater; !known && nf.KindOf(err) != nf.Unreachable && nf.ReasonOf(err) != nf.ReasonIdempotency {
 					t.Fatalf("it is not known whether the request is accepted: %v", err)
 				}
-				<-time.After(time.Minute)
+				<-time.After(30 * time.Second)
 				kv.now(t.Context())
-				<-time.After(time.Minute) // for the search for operations that no replica runs
+				<-time.After(15 * time.Minute) // for the search for operations that no replica runs
 				all := e.all(t.Context())
 				if len(all) != 1 || all[0].Operation != "" || all[0].Revision == 0 {
 					t.Fatalf("the records are there, but their operation has not run: %+v", all)
+				}
+				if err == nil && first.ID != all[0].LastOperation { // the records took effect before the request was looked for
+					t.Errorf("the request returned %s; want the operation of the instance, %s", first.ID, all[0].LastOperation)
 				}
 				op, err := e.Instantiate(t.Context(), req)
 				if err != nil || op.State != nf.Succeeded || op.ID != all[0].LastOperation {
