@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ var lightKinds = map[string]string{"namespaces": "Namespace", "configmaps": "Con
 	"events": "Event", "deployments": "Deployment", "replicasets": "ReplicaSet"}
 
 func newLightServer() *lightServer {
+	debug.SetGCPercent(400) // of this process: collections of garbage would disturb the service
 	l := &lightServer{collections: map[string]*collection{}, faults: map[string]http.Handler{}}
 	l.server = httptest.NewUnstartedServer(l)
 	l.server.EnableHTTP2 = true

@@ -120,7 +120,7 @@ func (b *bench) onNetworks(ctx context.Context, set objectSet, attached bool) (t
 
 var networksPreamble = `# Instances with networks
 
-Written by ` + "`make bench SCENARIO=networks`" + ` on %s: Kubernetes %s, %s, %d rounds, medians.
+Written by ` + "`make bench SCENARIO=networks`" + ` on %s: Kubernetes %s, %s, %d rounds, medians, also of the ratios of the rounds.
 
 The same package, of which every tenth object is a Deployment, is instantiated without networks and with ` + fmt.Sprint(len(benchLinks)) + ` networks of the driver
 multus (` + strings.Join(benchLinks[:], ", ") + `), which exist, in turns. With networks, each Deployment is attached to both. The time is that from the request until the response

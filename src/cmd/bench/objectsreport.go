@@ -9,7 +9,8 @@ import (
 
 const preamble = `# Benchmarks
 
-Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds (%d with more than %d objects; %d of kubectl and of charts), medians.
+Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds (%d with more than %d objects; %d of kubectl, once with so many objects, and of charts), medians.
+A ratio is the median of the ratios of the rounds.
 
 The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are created in a namespace in three ways,
 in turns. Each way starts after all objects of the previous one are gone:

@@ -12,9 +12,9 @@ import (
 
 // The scenario regions: each phase has so many requests per second, for so long.
 const (
-	phaseRate    = 50
-	phaseSeconds = 10
-	phasePairs   = 8 // of a phase without faults and one with them
+	phaseRate    = 100
+	phaseSeconds = 5
+	phasePairs   = 16 // of a phase without faults and one with them
 )
 
 // faultNames are the faults of the first regions, in order.

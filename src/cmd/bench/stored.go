@@ -19,6 +19,7 @@ const (
 	usedRegions  = 100  // that have instances
 	restedLevel  = 10_000
 	measuredWith = 1500 // instances that the processor time of one is measured with
+	turns        = 10   // of two services that are compared
 )
 
 // storedRun is the scenario of many stored instances: a service with its embedded
@@ -37,6 +38,7 @@ type storedRun struct {
 type level struct {
 	stored        int
 	processor     time.Duration // of the service, for each instance
+	beside        time.Duration // that of a service with few instances, in turns with this one; 0: not measured
 	rate          float64       // instances per second
 	pages         []pageTimes
 	memory        memory // right after the work
@@ -45,21 +47,31 @@ type level struct {
 	start         time.Duration
 }
 
+// ratio returns the ratio of the processor time to that with few instances.
+func (l level) ratio() float64 {
+	if l.beside == 0 {
+		return 1
+	}
+	return float64(l.processor) / float64(l.beside)
+}
+
 // stored measures a service that has more and more instances.
 func (b *bench) stored(ctx context.Context, out string, counts []int, clients int) error {
-	run := storedRun{light: newLightServer(), clients: clients}
-	defer run.light.close()
 	report := storedReport{machine: machine(), clients: clients}
-	var err error
-	if run.service, err = newService(ctx, b.binary); err != nil {
+	run, err := newStoredRun(ctx, b.binary, clients)
+	if err != nil {
 		return err
 	}
-	defer run.service.stop()
+	defer run.stop()
 	if report.idle, err = run.idle(ctx); err != nil {
 		return err
 	}
-	for _, count := range counts {
-		l, err := run.level(ctx, count)
+	for i, count := range counts {
+		few := counts[0]
+		if i == 0 {
+			few = 0
+		}
+		l, err := run.level(ctx, count, few)
 		if err != nil {
 			return fmt.Errorf("cannot measure %d stored instances: %w", count, err)
 		}
@@ -77,15 +89,34 @@ func (b *bench) stored(ctx context.Context, out string, counts []int, clients in
 	return report.write(out, b.values["stripped binary"])
 }
 
-// idle registers the regions and starts the service again. It returns the memory
-// of the service after it has checked each region, and uploads the package.
-func (r *storedRun) idle(ctx context.Context) (memory, error) {
-	_, err := each(ctx, 0, lightRegions, r.clients, func(ctx context.Context, i int) error {
-		return r.service.register(ctx, regionName(i), r.light.kubeconfig(regionName(i)))
-	})
+// newStoredRun starts a service, and registers the regions.
+func newStoredRun(ctx context.Context, binary string, clients int) (*storedRun, error) {
+	s, err := newService(ctx, binary)
 	if err != nil {
-		return memory{}, err
+		return nil, err
 	}
+	r := &storedRun{service: s, light: newLightServer(), clients: clients}
+	_, err = each(ctx, 0, lightRegions, clients, func(ctx context.Context, i int) error {
+		return s.register(ctx, regionName(i), r.light.kubeconfig(regionName(i)))
+	})
+	if err == nil {
+		err = s.uploadLoad(ctx, loadPackageID)
+	}
+	if err != nil {
+		r.stop()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *storedRun) stop() {
+	r.service.stop()
+	r.light.close()
+}
+
+// idle starts the service again. It returns the memory of the service after it has
+// checked each region.
+func (r *storedRun) idle(ctx context.Context) (memory, error) {
 	r.service.end()
 	if _, err := r.service.start(ctx); err != nil {
 		return memory{}, err
@@ -93,11 +124,7 @@ func (r *storedRun) idle(ctx context.Context) (memory, error) {
 	if err := wait(ctx, time.Minute); err != nil { // it checks each region once in half of this time
 		return memory{}, err
 	}
-	m, err := r.service.memory(ctx)
-	if err != nil {
-		return memory{}, err
-	}
-	return m, r.service.uploadLoad(ctx, loadPackageID)
+	return r.service.memory(ctx)
 }
 
 // create creates instances until so many are stored.
@@ -134,25 +161,18 @@ func (r *storedRun) createOne(ctx context.Context, request map[string]any) (brou
 	}
 }
 
-func (r *storedRun) level(ctx context.Context, count int) (level, error) {
+// level measures the service with a number of stored instances. If few is not 0, a new
+// service with so few instances takes turns with it.
+func (r *storedRun) level(ctx context.Context, count, few int) (level, error) {
 	l := level{stored: count}
 	if _, err := r.create(ctx, count); err != nil {
 		return l, err
 	}
-	before, err := processorTime(r.service.cmd.Process.Pid)
-	if err != nil {
+	if err := r.processor(ctx, &l, few); err != nil {
 		return l, err
 	}
-	took, err := r.create(ctx, r.stored+measuredWith)
-	if err != nil {
-		return l, err
-	}
-	after, err := processorTime(r.service.cmd.Process.Pid)
-	if err != nil {
-		return l, err
-	}
-	l.processor, l.rate = (after-before)/measuredWith, measuredWith/took.Seconds()
-	fmt.Printf("%d stored: %v of processor time for an instance\n", count, l.processor)
+	fmt.Printf("%d stored: %v of processor time for an instance; ratio %.2f\n", count, l.processor, l.ratio())
+	var err error
 	for _, list := range lists {
 		times, err := r.service.pageTimes(ctx, list)
 		if err != nil {
@@ -181,6 +201,53 @@ func (r *storedRun) level(ctx context.Context, count int) (level, error) {
 	// A new process reads the kinds of a region at its first use.
 	_, err = r.create(ctx, r.stored+usedRegions)
 	return l, err
+}
+
+// processor measures the processor time for an instance.
+func (r *storedRun) processor(ctx context.Context, l *level, few int) error {
+	runs := []*storedRun{r}
+	if few > 0 {
+		beside, err := newStoredRun(ctx, r.service.binary, r.clients)
+		if err != nil {
+			return err
+		}
+		defer beside.stop()
+		if _, err := beside.create(ctx, few); err != nil {
+			return err
+		}
+		runs = append(runs, beside)
+	}
+	used, took := make([]time.Duration, len(runs)), make([]time.Duration, len(runs))
+	for i, run := range runs {
+		before, err := processorTime(run.service.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		used[i] = -before
+	}
+	for turn := range turns {
+		for i := range runs {
+			i = (turn + i) % len(runs)
+			lasted, err := runs[i].create(ctx, runs[i].stored+measuredWith/turns)
+			if err != nil {
+				return err
+			}
+			took[i] += lasted
+		}
+	}
+	for i, run := range runs { // after all turns: garbage is collected in those of others, too
+		after, err := processorTime(run.service.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		used[i] += after
+	}
+	l.processor, l.rate = used[0]/measuredWith, measuredWith/took[0].Seconds()
+	if few > 0 {
+		l.beside = used[1] / measuredWith
+		r.repeated.Add(runs[1].repeated.Load())
+	}
+	return nil
 }
 
 // list is a list of the API that is measured.
@@ -284,11 +351,11 @@ func (s *service) pageTime(ctx context.Context, path string) (time.Duration, err
 	return quantile(times, 0.5), nil
 }
 
-// quantile returns the value that a share of the durations does not exceed.
-func quantile(of []time.Duration, share float64) time.Duration {
+// quantile returns the value that a share of the values does not exceed.
+func quantile[N cmp.Ordered](of []N, share float64) N {
 	if len(of) == 0 {
-		return 0
+		return *new(N)
 	}
-	sorted := slices.SortedFunc(slices.Values(of), cmp.Compare[time.Duration])
+	sorted := slices.Sorted(slices.Values(of))
 	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
 }
