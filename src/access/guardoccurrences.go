@@ -16,31 +16,14 @@ var (
 	_ OccurrenceKeeper = VNFs{}
 )
 
-// Instantiable implements VNFChanges. It requires instance:instantiate in the project.
-func (vs VNFs) Instantiable(ctx context.Context, id string, req nf.InstantiateVNFRequest) (o nf.Occurrence, repeated bool, err error) {
-	if _, err := vs.allowed(ctx, id, nf.CreateInstance); err != nil {
-		return nf.Occurrence{}, false, err
-	}
-	if err := vs.guard.own(ctx, &req.Key); err != nil {
-		return nf.Occurrence{}, false, err
-	}
-	o, repeated, err = vs.keeper.Instantiable(ctx, id, req)
-	if err != nil || !repeated {
-		return nf.Occurrence{}, false, vs.guard.shown(ctx, err)
-	}
-	nf.TrailOf(ctx).Begin(o.ID)
-	o, err = vs.shown(ctx, o)
-	return o, true, err
-}
-
-// Instantiate implements VNFChanges. It requires instance:instantiate in the project and
-// the region of each VIM, and region:read there; and for networks, network:read, or
+// Instantiate implements VNFChanges. It requires instance:instantiate in the project and,
+// unless the request is only checked, the region of each VIM, and region:read there; and for networks, network:read, or
 // network:write for those that it creates. A region that it makes requires region:write, and
 // the region of a VNF on hosts instance:instantiate.
 func (vs VNFs) Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.CreateInstance)
-	hosts := false
-	if err == nil {
+	hosts := req.Check
+	if err == nil && !hosts {
 		hosts, err = vs.making(ctx, v, req)
 	}
 	if err == nil && !hosts {
@@ -169,11 +152,11 @@ func (vs VNFs) Heal(ctx context.Context, id string, req nf.HealVNFRequest) (nf.O
 }
 
 // Modify implements VNFModifications. It requires instance:change, also in the regions of
-// new VIMs, and package:read for a new package.
+// new VIMs unless the request is only checked, and package:read for a new package.
 func (vs VNFs) Modify(ctx context.Context, id string, req nf.ModifyVNFRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.ChangeInstance)
-	if err == nil {
-		err = vs.placed(ctx, v, nf.ChangeInstance, connected{vims: req.VIMs})
+	if err == nil && !req.Check {
+		err = vs.placed(ctx, v, nf.ChangeInstance, connected{vims: v.Connected(req.VIMs)})
 	}
 	if err == nil && req.VNFD != nil && *req.VNFD != v.VNFD.ID {
 		err = vs.packaged(ctx, v.Project, *req.VNFD)
@@ -198,11 +181,11 @@ func (vs VNFs) Connect(ctx context.Context, id string, req nf.ConnectVNFRequest)
 }
 
 // ChangePackage implements VNFModifications. It requires instance:change, also in the
-// regions of new VIMs, and package:read for the new package.
+// regions of new VIMs unless the request is only checked, and package:read for the new package.
 func (vs VNFs) ChangePackage(ctx context.Context, id string, req nf.ChangeVNFPackageRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.ChangeInstance)
-	if err == nil {
-		err = vs.placed(ctx, v, nf.ChangeInstance, connected{vims: req.VIMs})
+	if err == nil && !req.Check {
+		err = vs.placed(ctx, v, nf.ChangeInstance, connected{vims: v.Connected(req.VIMs)})
 	}
 	if err == nil {
 		err = vs.packaged(ctx, v.Project, req.VNFD)

@@ -27,9 +27,6 @@ type VNFRecords interface {
 
 // VNFChanges starts occurrences that change what runs.
 type VNFChanges interface {
-	// Instantiable checks a request except for its VIMs, and accepts nothing. It returns the
-	// occurrence if the request was accepted before.
-	Instantiable(ctx context.Context, id string, req nf.InstantiateVNFRequest) (o nf.Occurrence, repeated bool, err error)
 	Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error)
 	Terminate(ctx context.Context, id string, req nf.TerminateVNFRequest) (nf.Occurrence, error)
 	Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) (nf.Occurrence, error)
@@ -178,6 +175,9 @@ func (vs VNFs) start(ctx context.Context, key *nf.RequestKey, request func() (nf
 	o, err := request()
 	if err != nil {
 		return nf.Occurrence{}, vs.guard.shown(ctx, err)
+	}
+	if o.ID == "" { // the request was only checked
+		return o, nil
 	}
 	nf.TrailOf(ctx).Begin(o.ID)
 	return vs.shown(ctx, o)

@@ -49,10 +49,6 @@ func (k vnfKeeper) OccurrencesFrom(context.Context, nf.Cursor) iter.Seq2[nf.Occu
 	return sequence([]nf.Occurrence{k.occurrence()})
 }
 
-func (k vnfKeeper) Instantiable(context.Context, string, nf.InstantiateVNFRequest) (nf.Occurrence, bool, error) {
-	return k.occurrence(), true, nil
-}
-
 func (k vnfKeeper) Instantiate(context.Context, string, nf.InstantiateVNFRequest) (nf.Occurrence, error) {
 	return k.occurrence(), nil
 }
@@ -229,8 +225,8 @@ func TestVNFsNew(t *testing.T) {
 		}
 		attached := nf.InstantiateVNFRequest{Networks: []nf.Attachment{{Network: "oam", Create: &nf.Creation{}}}}
 		creates := may(nf.ReadInstance, project) && may(nf.CreateInstance, both) && may(nf.ReadRegion, nf.Scope{Region: both.Region})
-		o, repeated, err := vs.Instantiable(ctx, "vnf", nf.InstantiateVNFRequest{})
-		if may := may(nf.ReadInstance, project) && may(nf.CreateInstance, project); (err == nil) != may || repeated != may || (o.ID == "occurrence") != may {
+		o, err := vs.Instantiate(ctx, "vnf", nf.InstantiateVNFRequest{VNFRequest: nf.VNFRequest{Check: true}})
+		if may := may(nf.ReadInstance, project) && may(nf.CreateInstance, project); (err == nil) != may || (o.ID == "occurrence") != may {
 			t.Errorf("%q checks whether it can be instantiated: %+v, %v", who, o, err)
 		}
 		if _, err := vs.Instantiate(ctx, "vnf", nf.InstantiateVNFRequest{}); (err == nil) != creates {

@@ -3,6 +3,7 @@ package nf
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 )
 
@@ -262,6 +263,10 @@ type VNFRequest struct {
 	Trace  string          // W3C traceparent of the request; empty: none
 	Params json.RawMessage // the request's body, as it is stored and shown: without credentials
 	Extra  map[string]any  // additionalParams
+
+	// Check only checks the request, except for its VIMs. Nothing is accepted: the result is
+	// an empty Occurrence, or the one that was accepted before under the key.
+	Check bool
 }
 
 // InstantiateVNFRequest is SOL003's InstantiateVnfRequest.
@@ -283,6 +288,19 @@ type VIMConnectionRequest struct {
 	Interface map[string]any // interfaceInfo
 	Access    map[string]any // accessInfo: may have secrets, and is not to be stored or logged
 	Extra     map[string]any
+}
+
+// Connected completes the connections of a request for the VNF: one that names no VIM is
+// with the VIM of the VNF's connection that has its key.
+func (v VNF) Connected(wanted map[string]VIMConnectionRequest) map[string]VIMConnectionRequest {
+	out := maps.Clone(wanted)
+	for key, w := range out {
+		if present, has := v.VIMs[key]; has && w.VIM == "" && w.Interface["endpoint"] == nil {
+			w.VIM = present.VIM
+			out[key] = w
+		}
+	}
+	return out
 }
 
 // TerminateVNFRequest is SOL003's TerminateVnfRequest.

@@ -199,7 +199,7 @@ func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNF
 		in.Params, in.Level = paramsAfter(in.Params, req.Extra), levelAfter(in.Level, flavor.Levels)
 		in.Scale, in.MaxScale = scaleAfter(in.Scale, flavor, in.Level)
 		after.Extensions, after.Configurable = merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
-		if after.VIMs, err = m.resolve.reconnected(ctx, nf.VNFChangePackage, v, req.VIMs); err != nil {
+		if after.VIMs, err = m.resolve.reconnected(ctx, nf.VNFChangePackage, v, connecting{req.VIMs, req.Check}); err != nil {
 			return record{}, err
 		}
 		inputs := inputsOf(in.Params, in.Flavor, orDefault(in.Level, flavor.DefaultLevel))

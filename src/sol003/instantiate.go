@@ -33,12 +33,17 @@ func (m *Manager) Instantiate(ctx context.Context, id string, req nf.Instantiate
 		if err != nil {
 			return record{}, err
 		}
-		if onHosts(req) {
+		if onHosts(req) && !req.Check {
 			return m.resolve.installation(ctx, v, in, inputs)
 		}
 		clusters, err := clustersOf(req)
 		if err != nil {
 			return record{}, err
+		}
+		after := v
+		after.Instantiated = &in
+		if req.Check {
+			return record{Task: task{After: after, Inputs: inputs}}, namespaced(v, &in, nf.Region{})
 		}
 		vims, region, err := m.resolve.connections(ctx, req.VIMs)
 		if err != nil {
@@ -47,8 +52,7 @@ func (m *Manager) Instantiate(ctx context.Context, id string, req nf.Instantiate
 		if err := m.resolve.place(v, &in, region, req); err != nil {
 			return record{}, err
 		}
-		after := v
-		after.Instantiated, after.VIMs = &in, vims
+		after.VIMs = vims
 		makeRegions(&after, regionsOf(clusters)...)
 		after.Extensions, after.Configurable = merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
 		return record{Task: task{After: after, Inputs: inputs, Attach: req.Networks, Workloads: clusters}}, checkTexts(string(nf.Instantiate), "VNF "+v.ID, after)
@@ -257,9 +261,12 @@ func (rs resolver) regionsOf(ctx context.Context, wanted map[string]nf.VIMConnec
 // has reports whether a region has an API server. Clients of Tacker send the access to a VIM
 // with an id that no VIM need have. A region whose access is that of another request is not
 // found by its server.
-func has(r nf.Region, server string) bool {
+func has(r nf.Region, server string) bool { return r.Origin != nf.OriginVNF && at(r, server) }
+
+// at reports whether an API server is that of a region.
+func at(r nf.Region, server string) bool {
 	own := strings.TrimRight(r.Access.Server, "/")
-	return own != "" && r.Origin != nf.OriginVNF && own == strings.TrimRight(server, "/")
+	return own != "" && own == strings.TrimRight(server, "/")
 }
 
 // usableVIMs returns nf.Unsupported if VNFs cannot run in one of the regions.

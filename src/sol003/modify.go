@@ -39,7 +39,7 @@ func (m *Manager) Modify(ctx context.Context, id string, req nf.ModifyVNFRequest
 		}
 		after.Metadata, after.Extensions, after.Configurable = merged(v.Metadata, req.Metadata), merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
 		var err error
-		if after.VIMs, err = m.resolve.reconnected(ctx, nf.VNFModify, v, req.VIMs); err != nil {
+		if after.VIMs, err = m.resolve.reconnected(ctx, nf.VNFModify, v, connecting{req.VIMs, req.Check}); err != nil {
 			return record{}, err
 		}
 		if err := configure(&after, req.VNFCs); err != nil {
@@ -68,15 +68,25 @@ func configure(v *nf.VNF, wanted map[string]map[string]any) error {
 	return nil
 }
 
-// reconnected returns the connections of a VNF after others were requested. It returns
-// nf.Invalid if the VNF is not instantiated, and nf.Conflict for another VIM than the one
-// that the VNF runs on.
-func (rs resolver) reconnected(ctx context.Context, verb nf.Verb, v nf.VNF, wanted map[string]nf.VIMConnectionRequest) (map[string]nf.VIMConnection, error) {
-	if len(wanted) == 0 {
+// connecting is what a request says of the connections of a VNF.
+type connecting struct {
+	vims  map[string]nf.VIMConnectionRequest
+	check bool // the VIMs need not exist yet
+}
+
+// reconnected returns the connections of a VNF after a request has changed some. What the
+// request leaves out of a connection stays. It returns nf.Invalid if the VNF is not
+// instantiated, and nf.Conflict for another VIM than the one that the VNF runs on.
+func (rs resolver) reconnected(ctx context.Context, verb nf.Verb, v nf.VNF, to connecting) (map[string]nf.VIMConnection, error) {
+	if len(to.vims) == 0 {
 		return v.VIMs, nil
 	}
 	if v.Instantiated == nil {
 		return nil, invalid(verb, v, "vimConnectionInfo", "can be changed only while the VNF is instantiated")
+	}
+	wanted := v.Connected(to.vims)
+	if to.check {
+		return v.VIMs, rs.remains(ctx, verb, v, wanted)
 	}
 	given, _, err := rs.connections(ctx, wanted)
 	if err != nil {
@@ -85,15 +95,39 @@ func (rs resolver) reconnected(ctx context.Context, verb nf.Verb, v nf.VNF, want
 	out := map[string]nf.VIMConnection{}
 	maps.Copy(out, v.VIMs)
 	for key, c := range given {
-		if present, has := out[key]; has && present.Region == v.Instantiated.Region && c.Region != present.Region {
-			return nil, nf.E(nf.Conflict, string(verb), "VNF "+v.ID, errors.New("it cannot be moved to another VIM"))
+		present, has := out[key]
+		if has && present.Region == v.Instantiated.Region && c.Region != present.Region {
+			return nil, moved(verb, v)
 		}
-		if present, has := out[key]; has && present.Made {
+		if present.Made {
 			c.Made, c.Server = c.Region == present.Region, present.Server
 		}
+		if has && c.Region == present.Region {
+			c.Type = orDefault(wanted[key].Type, present.Type)
+		}
+		c.Extra = merged(present.Extra, c.Extra)
 		out[key] = c
 	}
 	return out, nil
+}
+
+// remains returns nf.Conflict if the connections of a request are with another VIM than the
+// one that the VNF runs on. Others may be with VIMs that do not exist yet.
+func (rs resolver) remains(ctx context.Context, verb nf.Verb, v nf.VNF, wanted map[string]nf.VIMConnectionRequest) error {
+	r, err := rs.cfg.Regions.Region(ctx, v.Instantiated.Region)
+	if err != nil {
+		return err
+	}
+	for key, w := range wanted {
+		if v.VIMs[key].Region == r.ID && !r.IsVIM(w.VIM) && !at(r, serverOf(w)) {
+			return moved(verb, v)
+		}
+	}
+	return nil
+}
+
+func moved(verb nf.Verb, v nf.VNF) error {
+	return nf.E(nf.Conflict, string(verb), "VNF "+v.ID, errors.New("it cannot be moved to another VIM"))
 }
 
 // changedOf returns the attributes of a VNF that a modification, or a change of the

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/sol003"
 	"github.com/multicloud-k8s/k8splugin/src/tosca"
@@ -137,6 +139,37 @@ func TestModifiedValues(t *testing.T) {
 		})
 	}
 }
+
+// TestModifiedConnections changes what a request says of a connection, and keeps the rest.
+func TestModifiedConnections(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		m, _ := w.start(t)
+		id := prepared(t, m, request{})
+		before := get(t, m, id).VIMs[defaultVIM]
+		for _, tc := range []struct {
+			reason    string
+			patch     nf.VIMConnectionRequest
+			wantExtra map[string]any
+		}{
+			{"the key is enough", nf.VIMConnectionRequest{Extra: map[string]any{"a": "1", "b": "2"}}, map[string]any{"a": "1", "b": "2"}},
+			{"further data that is not given stays", nf.VIMConnectionRequest{VIM: before.VIM}, map[string]any{"a": "1", "b": "2"}},
+			{"further data is merged", nf.VIMConnectionRequest{VIM: before.VIM, Extra: map[string]any{"a": nil, "c": "3"}}, map[string]any{"b": "2", "c": "3"}},
+		} {
+			do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) {
+				return m.Modify(t.Context(), id, nf.ModifyVNFRequest{VIMs: map[string]nf.VIMConnectionRequest{defaultVIM: tc.patch}})
+			})
+			want := before
+			want.Extra = tc.wantExtra
+			if diff := cmp.Diff(want, get(t, m, id).VIMs[defaultVIM]); diff != "" {
+				t.Errorf("%s: the connection (-want +got):\n%s", tc.reason, diff)
+			}
+		}
+	})
+}
+
+// defaultVIM is the key of the connection to the default VIM.
+const defaultVIM = "default"
 
 // TestModifiedPackageTakesEffect lets the package of a modification, and a third one, take
 // effect by a change of the package, which may also be given up.

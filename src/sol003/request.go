@@ -35,6 +35,9 @@ func verbOf(o nf.OccurrenceOperation) nf.Verb {
 // plan prepares an occurrence of a VNF. It writes nothing.
 type plan func(ctx context.Context, v nf.VNF) (record, error)
 
+// errChecked ends the preparation of a request that is only checked.
+var errChecked = errors.New("the request can be accepted")
+
 // begin accepts a request for an occurrence of a VNF, unless the same request was accepted
 // under its key before, and returns the occurrence. It returns nf.Busy while another one
 // runs, and nf.Conflict while one has failed temporarily.
@@ -49,10 +52,13 @@ func (m *Manager) begin(ctx context.Context, id string, kind nf.OccurrenceOperat
 			return operation.Request{}, err
 		}
 		r, err := prepare(ctx, v)
-		if err != nil {
-			return operation.Request{}, err
+		if err == nil {
+			err = m.resolve.hooked(ctx, kind, req, &r, v)
 		}
-		if err := m.resolve.hooked(ctx, kind, req, &r, v); err != nil {
+		if err == nil && req.Check {
+			err = errChecked
+		}
+		if err != nil {
 			return operation.Request{}, err
 		}
 		op := m.operation(v, verb, req.Trace)
@@ -132,6 +138,9 @@ func (m *Manager) operation(v nf.VNF, verb nf.Verb, trace string) nf.Operation {
 func (m *Manager) accept(ctx context.Context, vnf string, key nf.RequestKey, prepare func() (operation.Request, error)) (nf.Occurrence, error) {
 	key.Client += "\x00vnf " + vnf
 	op, err := m.acceptor.Accept(ctx, key, prepare)
+	if errors.Is(err, errChecked) {
+		return nf.Occurrence{}, nil
+	}
 	if err != nil {
 		return nf.Occurrence{}, err
 	}

@@ -119,31 +119,36 @@ func (cs changes) instantiate(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	o, err := cs.connected(r.Context(), vnfOf(r), nf.InstantiateVNFRequest{
+	req := nf.InstantiateVNFRequest{
 		VNFRequest: common, Flavor: in.Flavor, Level: in.Level, VIMs: in.VIMs.connections(), Networks: networks,
 		Extensions: in.Extensions, Configurable: in.Configurable,
-	})
+	}
+	o, err := cs.connected(r, &req.VNFRequest, &req.VIMs, func(ctx context.Context) (nf.Occurrence, error) { return cs.changes.Instantiate(ctx, vnfOf(r), req) })
 	return cs.answer(w, r, o, err)
 }
 
-// connected instantiates a VNF after it has registered the VIMs that the connections of the
-// request describe. A VIM that no VNF comes to use is removed later. The registration
+// connected starts an occurrence after it has registered the VIMs that the connections of
+// the request describe. A VIM that no VNF comes to use is removed later. The registration
 // replaces the access of a VIM in use, so a request that is refused, or was accepted before,
 // must not come to it.
-func (cs changes) connected(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
-	if describes(req.VIMs) {
-		if o, repeated, err := cs.changes.Instantiable(ctx, id, req); err != nil || repeated {
-			return o, err
-		}
-		v, err := cs.vnfs.VNF(ctx, id)
-		if err != nil {
-			return nf.Occurrence{}, err
-		}
-		if req.VIMs, err = cs.connections(ctx, v.Project, req.VIMs); err != nil {
-			return nf.Occurrence{}, err
-		}
+func (cs changes) connected(r *http.Request, common *nf.VNFRequest, vims *map[string]nf.VIMConnectionRequest, start func(context.Context) (nf.Occurrence, error)) (nf.Occurrence, error) {
+	ctx := r.Context()
+	if !describes(*vims) {
+		return start(ctx)
 	}
-	return cs.changes.Instantiate(ctx, id, req)
+	common.Check = true
+	if o, err := start(ctx); err != nil || o.ID != "" {
+		return o, err
+	}
+	common.Check = false
+	v, err := cs.vnfs.VNF(ctx, vnfOf(r))
+	if err != nil {
+		return nf.Occurrence{}, err
+	}
+	if *vims, err = cs.connections(ctx, v.Project, *vims); err != nil {
+		return nf.Occurrence{}, err
+	}
+	return start(ctx)
 }
 
 // describes reports whether a connection has an access.
@@ -243,10 +248,11 @@ func (cs changes) modify(w http.ResponseWriter, r *http.Request) error {
 	if err := invalid(wrong); err != nil {
 		return err
 	}
-	o, err := cs.modifications.Modify(r.Context(), vnfOf(r), nf.ModifyVNFRequest{
+	req := nf.ModifyVNFRequest{
 		VNFRequest: common, Name: in.Name, Description: in.Description, VNFD: in.VNFD, Metadata: in.Metadata, Extensions: in.Extensions,
 		Configurable: in.Configurable, VIMs: in.VIMs.connections(), VNFCs: vnfcs,
-	})
+	}
+	o, err := cs.connected(r, &req.VNFRequest, &req.VIMs, func(ctx context.Context) (nf.Occurrence, error) { return cs.modifications.Modify(ctx, vnfOf(r), req) })
 	return cs.answer(w, r, o, err)
 }
 
@@ -277,8 +283,11 @@ func (cs changes) changePackage(w http.ResponseWriter, r *http.Request) error {
 	if err := unprocessable(wrong); err != nil {
 		return err
 	}
-	o, err := cs.modifications.ChangePackage(r.Context(), vnfOf(r), nf.ChangeVNFPackageRequest{
+	req := nf.ChangeVNFPackageRequest{
 		VNFRequest: common, VNFD: in.VNFD, Extensions: in.Extensions, Configurable: in.Configurable, VIMs: in.VIMs.connections(),
+	}
+	o, err := cs.connected(r, &req.VNFRequest, &req.VIMs, func(ctx context.Context) (nf.Occurrence, error) {
+		return cs.modifications.ChangePackage(ctx, vnfOf(r), req)
 	})
 	return cs.answer(w, r, o, err)
 }

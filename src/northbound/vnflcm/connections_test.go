@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -27,7 +28,7 @@ func TestConnections(t *testing.T) {
 		}
 	})
 	body := func(token string) string {
-		return `{"flavourId": "simple", "vimConnectionInfo": {"vim1": {"vimType": "ETSINFV.KUBERNETES.V_1", "accessInfo": {"bearer_token": "` + token + `"}}}}`
+		return `{"flavourId": "simple", "vnfdId": "vnfd-1", "additionalParams": {}, "vimConnectionInfo": {"vim1": {"vimType": "ETSINFV.KUBERNETES.V_1", "accessInfo": {"bearer_token": "` + token + `"}}}}`
 	}
 	at := w.created()
 	w.set(at, func(v *nf.VNF) { v.Project = "red" })
@@ -38,8 +39,16 @@ func TestConnections(t *testing.T) {
 		t.Errorf("the VNF is instantiated in %q", vim)
 	}
 	w.accepted("POST", w.created()+"/instantiate", `{"flavourId": "simple"}`)
-	if len(asked) != 2 || asked[0] != "red s3cret-wrong" || asked[1] != "red s3cret-a" {
-		t.Errorf("the connections of %q are registered", asked)
+	w.accepted("PATCH", w.instantiated(), body("s3cret-b"))
+	if vim := w.last.(nf.ModifyVNFRequest).VIMs["vim1"].VIM; vim != "made" {
+		t.Errorf("a modification connects the VNF to %q", vim)
+	}
+	w.accepted("POST", w.instantiated()+"/change_vnfpkg", body("s3cret-c"))
+	if vim := w.last.(nf.ChangeVNFPackageRequest).VIMs["vim1"].VIM; vim != "made" {
+		t.Errorf("a change of the package connects the VNF to %q", vim)
+	}
+	if want := []string{"red s3cret-wrong", "red s3cret-a", " s3cret-b", " s3cret-c"}; !slices.Equal(asked, want) {
+		t.Errorf("the connections of %q are registered, want %q", asked, want)
 	}
 }
 
@@ -73,4 +82,6 @@ func TestRefusedConnections(t *testing.T) {
 	want("it repeats a request", 0)
 	w.want(http.StatusConflict, "POST", at+"/instantiate", body)
 	want("an occurrence runs", 0)
+	w.want(http.StatusConflict, "PATCH", at, `{"vimConnectionInfo": {"vim1": {"vimType": "ETSINFV.KUBERNETES.V_1", "accessInfo": {"bearer_token": "s3cret"}}}}`)
+	want("an occurrence runs that a modification would change", 0)
 }

@@ -129,9 +129,11 @@ func (s *standIn) ready(id string, operation nf.OccurrenceOperation, key nf.Requ
 func (s *standIn) begin(id string, operation nf.OccurrenceOperation, common nf.VNFRequest, r any) (nf.Occurrence, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.lastKey = r, common.Key
+	if !common.Check {
+		s.last, s.lastKey = r, common.Key
+	}
 	v, o, repeated, err := s.ready(id, operation, common.Key)
-	if err != nil || repeated {
+	if err != nil || repeated || common.Check {
 		return o, err
 	}
 	o = nf.Occurrence{ID: s.id("occ"), VNF: id, Operation: operation, State: nf.OccurrenceStarting, Entered: epoch(), Started: epoch(), Params: common.Params}
@@ -141,13 +143,6 @@ func (s *standIn) begin(id string, operation nf.OccurrenceOperation, common nf.V
 		s.accepted[common.Key] = o.ID
 	}
 	return o, nil
-}
-
-func (s *standIn) Instantiable(_ context.Context, id string, r nf.InstantiateVNFRequest) (nf.Occurrence, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, o, repeated, err := s.ready(id, nf.OccurrenceInstantiate, r.Key)
-	return o, repeated, err
 }
 
 func (s *standIn) Instantiate(_ context.Context, id string, r nf.InstantiateVNFRequest) (nf.Occurrence, error) {

@@ -33,10 +33,6 @@ type VNFs interface {
 // methods return nf.Conflict for another state, and nf.Busy while another occurrence is
 // not in a final state.
 type Changes interface {
-	// Instantiable checks a request to instantiate except for its VIMs, and accepts nothing.
-	// If the request was accepted before under its key, repeated is true, and it returns the
-	// occurrence.
-	Instantiable(ctx context.Context, id string, r nf.InstantiateVNFRequest) (o nf.Occurrence, repeated bool, err error)
 	Instantiate(ctx context.Context, id string, r nf.InstantiateVNFRequest) (nf.Occurrence, error)
 	Terminate(ctx context.Context, id string, r nf.TerminateVNFRequest) (nf.Occurrence, error)
 	Scale(ctx context.Context, id string, r nf.ScaleVNFRequest) (nf.Occurrence, error)
