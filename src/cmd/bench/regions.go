@@ -12,7 +12,7 @@ import (
 
 // The scenario regions: each phase has so many requests per second, for so long.
 const (
-	phaseRate    = 100
+	phaseRate    = 50
 	phaseSeconds = 5
 	phasePairs   = 16 // of a phase without faults and one with them
 )
