@@ -13,8 +13,8 @@ import (
 // The scenario regions: each phase has so many requests per second, for so long.
 const (
 	phaseRate    = 50
-	phaseSeconds = 5
-	phasePairs   = 16 // of a phase without faults and one with them
+	phaseSeconds = 7
+	phasePairs   = 12 // of a phase without faults and one with them; a pair takes no divisor of 30 s, after which much repeats
 )
 
 // faultNames are the faults of the first regions, in order.
