@@ -47,6 +47,12 @@ func (r Region) VIMID() string { return UUIDOf("k8splugin.io/vim/" + r.ID) }
 // (RFC 9562).
 func (r Region) IsVIM(id string) bool { return r.VIMID() == strings.ToLower(id) }
 
+// Serves reports whether a URL is that of the region's API server, but for slashes at the end.
+func (r Region) Serves(server string) bool {
+	own := strings.TrimRight(r.Access.Server, "/")
+	return own != "" && own == strings.TrimRight(server, "/")
+}
+
 // UUIDOf returns a UUID that is made of a name.
 func UUIDOf(name string) string {
 	sum := sha256.Sum256([]byte(name))

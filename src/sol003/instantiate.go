@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -261,13 +260,7 @@ func (rs resolver) regionsOf(ctx context.Context, wanted map[string]nf.VIMConnec
 // has reports whether a region has an API server. Clients of Tacker send the access to a VIM
 // with an id that no VIM need have. A region whose access is that of another request is not
 // found by its server.
-func has(r nf.Region, server string) bool { return r.Origin != nf.OriginVNF && at(r, server) }
-
-// at reports whether an API server is that of a region.
-func at(r nf.Region, server string) bool {
-	own := strings.TrimRight(r.Access.Server, "/")
-	return own != "" && own == strings.TrimRight(server, "/")
-}
+func has(r nf.Region, server string) bool { return r.Origin != nf.OriginVNF && r.Serves(server) }
 
 // usableVIMs returns nf.Unsupported if VNFs cannot run in one of the regions.
 func (rs resolver) usableVIMs(regions map[string]nf.Region) error {

@@ -119,7 +119,7 @@ func (rs resolver) remains(ctx context.Context, verb nf.Verb, v nf.VNF, wanted m
 		return err
 	}
 	for key, w := range wanted {
-		if v.VIMs[key].Region == r.ID && !r.IsVIM(w.VIM) && !at(r, serverOf(w)) {
+		if v.VIMs[key].Region == r.ID && !r.IsVIM(w.VIM) && !r.Serves(serverOf(w)) {
 			return moved(verb, v)
 		}
 	}

@@ -66,7 +66,7 @@ func (cs Connections) region(ctx context.Context, project string, c nf.VIMConnec
 			return "", err
 		case r.ID == wanted.ID:
 			present = r
-		case r.IsVIM(c.VIM), r.Origin != nf.OriginVNF && sameServer(r.Access.Server, wanted.Access.Server):
+		case r.IsVIM(c.VIM), r.Origin != nf.OriginVNF && r.Serves(wanted.Access.Server):
 			return "", nil
 		}
 	}
@@ -135,10 +135,6 @@ func decodeText(from map[string]any, into *credentials) error {
 		return fmt.Errorf("cannot read the access of a connection: %w", err)
 	}
 	return nil
-}
-
-func sameServer(a, b string) bool {
-	return a != "" && strings.TrimRight(a, "/") == strings.TrimRight(b, "/")
 }
 
 // located names the fields in an error as they are in a request for a VNF.
