@@ -16,23 +16,29 @@ var (
 	_ OccurrenceKeeper = VNFs{}
 )
 
-// Instantiate implements VNFChanges. It requires instance:instantiate in the project and,
-// unless the request is only checked, the region of each VIM, and region:read there; and for networks, network:read, or
-// network:write for those that it creates. A region that it makes requires region:write, and
-// the region of a VNF on hosts instance:instantiate.
+// Instantiate implements VNFChanges. It requires instance:instantiate in the project. Unless
+// the request is only checked, it also requires it in the region of each VIM, and region:read
+// there; and for networks, network:read, or network:write for those that it creates. A region
+// that it makes requires region:write, and the region of a VNF on hosts instance:instantiate.
 func (vs VNFs) Instantiate(ctx context.Context, id string, req nf.InstantiateVNFRequest) (nf.Occurrence, error) {
 	v, err := vs.allowed(ctx, id, nf.CreateInstance)
-	hosts := req.Check
-	if err == nil && !hosts {
-		hosts, err = vs.making(ctx, v, req)
-	}
-	if err == nil && !hosts {
-		err = vs.placed(ctx, v, nf.CreateInstance, connected{req.VIMs, req.Networks, true})
+	if err == nil && !req.Check {
+		err = vs.entering(ctx, v, req)
 	}
 	if err != nil {
 		return nf.Occurrence{}, err
 	}
 	return vs.start(ctx, &req.Key, func() (nf.Occurrence, error) { return vs.keeper.Instantiate(ctx, id, req) })
+}
+
+// entering checks the permissions for where a request instantiates a VNF, and for the
+// regions that it makes.
+func (vs VNFs) entering(ctx context.Context, v nf.VNF, req nf.InstantiateVNFRequest) error {
+	hosts, err := vs.making(ctx, v, req)
+	if err != nil || hosts {
+		return err
+	}
+	return vs.placed(ctx, v, nf.CreateInstance, connected{req.VIMs, req.Networks, true})
 }
 
 // connected is what a request connects a VNF to.
