@@ -148,8 +148,13 @@ func (p *Pool) schedule(e *entry) {
 	if signing := s.Credential.Request != "" && s.Credential.Failing.IsZero(); signing || s.Condition == nf.RegionUnreachable {
 		interval = unreachableProbeInterval
 	}
-	// The random part spreads the checks of the regions.
-	e.due, e.probing = now.Add(interval*9/10+rand.N(interval/5)), false
+	// The random part spreads the checks of the regions, which may all have been opened at
+	// once: the second check comes at any time of the interval.
+	least := interval * 9 / 10
+	if e.due.Equal(e.opened) {
+		least = 0
+	}
+	e.due, e.probing = now.Add(least+rand.N(interval*11/10-least)), false
 	if s.Breaker != nf.BreakerClosed {
 		e.due = s.Retry
 	}

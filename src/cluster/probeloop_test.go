@@ -187,11 +187,11 @@ func TestRunAsksRegions(t *testing.T) {
 		for i := len(asked) - 1; i > 0; i-- {
 			asked[i] -= asked[i-1]
 		}
-		if n := len(asked); n < 19 || n > 22 {
+		if n := len(asked); n < 19 || n > 23 {
 			t.Errorf("it was asked %d times in ten minutes, want about twenty", n)
 		}
 		for i, d := range asked {
-			if i > 0 && (d < probeInterval*9/10 || d > probeInterval*11/10+2*dueInterval) {
+			if i > 1 && d < probeInterval*9/10 || i > 0 && d > probeInterval*11/10+2*dueInterval {
 				t.Errorf("it was asked after %v, want about %v whatever other regions do", d, probeInterval)
 			}
 		}
@@ -206,6 +206,40 @@ func TestRunAsksRegions(t *testing.T) {
 		}
 		if dead > 20 {
 			t.Errorf("a dead region was asked %d times in ten minutes; its breaker should make that rarer", dead)
+		}
+	})
+}
+
+func TestRunSpreadsChecks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const count = 300
+		var mu sync.Mutex
+		asked := map[time.Duration]int{} // in each second
+		start := time.Now()
+		regions, r := map[string]stub{}, &registry{ids: map[string]string{}}
+		for i := range count {
+			id := fmt.Sprintf("region-%03d", i)
+			r.ids[id] = "t"
+			regions[id] = func(*http.Request) (*http.Response, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked[time.Since(start).Truncate(time.Second)]++
+				return answer(200, "ok", "Content-Type", "text/plain")
+			}
+		}
+		p, _ := stubbed(regions)
+		defer running(t, p, r)()
+		until(5 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		all := 0
+		for second, n := range asked {
+			if all += n; second > time.Second && n > count/7 {
+				t.Errorf("%d of %d regions that were opened at once were checked in second %v", n, count, second)
+			}
+		}
+		if all < 9*count || all > 12*count {
+			t.Errorf("%d regions were checked %d times in five minutes, want about ten times each", count, all)
 		}
 	})
 }
