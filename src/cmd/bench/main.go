@@ -195,12 +195,9 @@ func (b *bench) objects(ctx context.Context, kubeconfig string, o options) error
 	return b.report(o.out, tables{near: near, far: far, roundTrip: o.roundTrip, rounds: o.rounds})
 }
 
-// Of what takes long, there are fewer rounds: of kubectl and charts, and of more objects than those of a chart, with
-// which kubectl runs once.
-const (
-	fewRounds  = 5
-	someRounds = 7
-)
+// fewRounds is the number of rounds of what takes long: of kubectl and charts, and of more objects than those of a
+// chart, with which kubectl runs once.
+const fewRounds = 5
 
 // plan is the input of one table.
 type plan struct {
@@ -310,7 +307,7 @@ func (b *bench) measure(ctx context.Context, size int, p plan) (result, error) {
 	}
 	rounds, kubectlRounds := p.rounds, fewRounds
 	if size > mostOfAChart {
-		rounds, kubectlRounds = min(rounds, someRounds), 1
+		rounds, kubectlRounds = min(rounds, fewRounds), 1
 	}
 	if _, _, err := b.once(ctx, ways[1], set); err != nil { // the first instance of a package is checked by dry runs
 		return r, fmt.Errorf("the first instance: %w", err)

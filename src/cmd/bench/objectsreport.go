@@ -9,7 +9,7 @@ import (
 
 const preamble = `# Benchmarks
 
-Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds (%d with more than %d objects; %d of kubectl, once with so many objects, and of charts), medians.
+Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds (%d of kubectl, of charts, and with more than %d objects, with which kubectl runs once), medians.
 A ratio is the median of the ratios of the rounds.
 
 The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are created in a namespace in three ways,
@@ -66,7 +66,7 @@ func (t tables) write(text *strings.Builder, rows []result) {
 
 func (b *bench) report(path string, t tables) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds, min(t.rounds, someRounds), mostOfAChart, min(t.rounds, fewRounds))
+	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds, min(t.rounds, fewRounds), mostOfAChart)
 	text.WriteString("\n## On the same machine\n" + header)
 	t.write(&text, t.near)
 	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll clients reach the API server over a connection with this round trip, which is typical of regions.\n%s", t.roundTrip, header)
