@@ -26,7 +26,7 @@ type handOverNote struct {
 
 // handOver stores the request that hands the kubeconfig of a region over, unless it was
 // handed over already. After a crash between the request and the region's record, the
-// request is stored, and perhaps sent, a second time.
+// kubeconfig is handed over a second time.
 func (r *Registrar) handOver(ctx context.Context, held func(context.Context) error, region nf.Region) error {
 	p := *region.Parent
 	if p.Workload.HandOver == "" {
@@ -40,33 +40,54 @@ func (r *Registrar) handOver(ctx context.Context, held func(context.Context) err
 	if p.Last == key {
 		return nil
 	}
-	body, err := json.Marshal(handedOver{region.ID, p.Region, p.Workload.Namespace, p.Workload.Cluster, kubeconfig})
+	request, err := handOverRequest(region, kubeconfig)
 	if err != nil {
-		return fmt.Errorf("cannot encode the kubeconfig of cloud region %s: %w", region.ID, err)
+		return err
 	}
 	if err := held(ctx); err != nil {
 		return err
 	}
-	note, err := json.Marshal(handOverNote{p.Instance})
-	if err != nil {
-		return fmt.Errorf("cannot encode the note of cloud region %s: %w", region.ID, err)
-	}
-	_, err = r.cfg.Outbox.Put(ctx, outbox.Request{
-		Key: region.ID, Number: p.Sent + 1, Method: http.MethodPost, URL: p.Workload.HandOver, Body: body, Note: note,
-		Header: map[string]string{"Content-Type": "application/json"},
-	})
-	if err != nil && nf.KindOf(err) != nf.Exists {
+	_, err = r.cfg.Outbox.Put(ctx, request)
+	stored := err == nil
+	if !stored && nf.KindOf(err) != nf.Exists {
 		return err
 	}
-	_, err = r.cfg.Regions.UpdateRegion(ctx, region.ID, func(g *nf.Region) error {
-		if g.Parent != nil && g.Parent.Is(p) {
-			now := *g.Parent
-			now.Sent, now.Last = p.Sent+1, key
-			g.Parent = &now
+	changed, err := r.cfg.Regions.UpdateRegion(ctx, region.ID, func(g *nf.Region) error {
+		switch {
+		case g.Parent == nil || !g.Parent.Is(p):
+			return nf.E(nf.NotFound, "update", "cloud region "+g.ID, nil)
+		case g.Parent.Sent > p.Sent: // another replica was faster
+			return nil
 		}
+		now := *g.Parent
+		now.Sent++
+		if stored { // the request that exists may have former credentials, or those of a region that was removed
+			now.Last = key
+		}
+		g.Parent = &now
 		return nil
 	})
-	return again(nf.IgnoreNotFound(err))
+	if err != nil {
+		return again(nf.IgnoreNotFound(err))
+	}
+	return r.handOver(ctx, held, changed)
+}
+
+// handOverRequest returns the next request that hands the kubeconfig of a region over.
+func handOverRequest(region nf.Region, kubeconfig []byte) (outbox.Request, error) {
+	p := *region.Parent
+	body, err := json.Marshal(handedOver{region.ID, p.Region, p.Workload.Namespace, p.Workload.Cluster, kubeconfig})
+	if err != nil {
+		return outbox.Request{}, fmt.Errorf("cannot encode the kubeconfig of cloud region %s: %w", region.ID, err)
+	}
+	note, err := json.Marshal(handOverNote{p.Instance})
+	if err != nil {
+		return outbox.Request{}, fmt.Errorf("cannot encode the note of cloud region %s: %w", region.ID, err)
+	}
+	return outbox.Request{
+		Key: region.ID, Number: p.Sent + 1, Method: http.MethodPost, URL: p.Workload.HandOver, Body: body, Note: note,
+		Header: map[string]string{"Content-Type": "application/json"},
+	}, nil
 }
 
 // kubeconfigOf returns a kubeconfig with the access of a region.

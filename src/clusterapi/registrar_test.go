@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -74,63 +73,91 @@ func TestRegister(t *testing.T) {
 }
 
 // TestDeaths has a process die before and after each call, and another one repeat its
-// work: the result is that of an undisturbed process.
+// work: the result is that of an undisturbed process, except that a kubeconfig may be handed
+// over twice. The receiver does not answer, so that all requests are pending.
 func TestDeaths(t *testing.T) {
-	verbs := map[string]struct {
-		begin func(*testing.T, *world)
-		do    func(context.Context, *clusterapi.Registrar) error
-		calls int
-	}{
-		"register": {func(*testing.T, *world) {}, func(ctx context.Context, r *clusterapi.Registrar) error { return r.Register(ctx, held, parent()) }, 6},
-		"rotate": {func(t *testing.T, w *world) {
-			if err := w.registrar(t).Register(t.Context(), held, parent()); err != nil {
-				t.Fatal(err)
-			}
-			w.rotate("admin-2")
-		}, func(ctx context.Context, r *clusterapi.Registrar) error { return r.Register(ctx, held, parent()) }, 4},
-		"deregister": {func(t *testing.T, w *world) {
-			if err := w.registrar(t).Register(t.Context(), held, parent()); err != nil {
-				t.Fatal(err)
-			}
-		}, func(ctx context.Context, r *clusterapi.Registrar) error { return r.Deregister(ctx, held, parent()) }, 2},
+	registered := func(t *testing.T, w *world) {
+		t.Helper()
+		if err := w.registrar(t).Register(t.Context(), held, parent()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	register := func(p nf.Parent) func(context.Context, *clusterapi.Registrar) error {
+		return func(ctx context.Context, r *clusterapi.Registrar) error { return r.Register(ctx, held, p) }
+	}
+	verbs := map[string]deaths{
+		"register": {reason: "the region appears once", do: register(parent()), calls: 6},
+		"rotate": {
+			reason: "the region gets the credentials of the Secret", do: register(parent()), calls: 4,
+			begin: func(t *testing.T, w *world) { registered(t, w); w.rotate("admin-2") },
+		},
+		"rotate after the death": {
+			reason: "the credentials that the Secret gets in the meantime are handed over, too", calls: 3,
+			do:        register(parent(func(w *nf.WorkloadCluster) { w.Credentials = nf.SecretCredentials })),
+			meanwhile: func(w *world) { w.rotate("admin-2") },
+		},
+		"deregister": {
+			reason: "the region and its account are removed", begin: registered, calls: 2, silent: true,
+			do: func(ctx context.Context, r *clusterapi.Registrar) error { return r.Deregister(ctx, held, parent()) },
+		},
 	}
 	for name, verb := range verbs {
-		t.Run(name, func(t *testing.T) {
-			play := func(n int, late bool) *world {
-				w := newWorld()
-				verb.begin(t, w)
-				w.calls, w.dies, w.late = nil, n, late
-				err := verb.do(t.Context(), w.registrar(t))
-				if n > 0 && name != "deregister" && !errors.Is(err, errDead) {
-					t.Errorf("death at call %d: %v", n, err)
-				}
-				w.dies = 0
-				if err := verb.do(t.Context(), w.registrar(t)); err != nil {
-					t.Errorf("after a death at call %d: %v", n, err)
-				}
-				return w
-			}
-			whole := play(0, false)
-			calls := slices.Clone(whole.calls)
-			if len(calls) < verb.calls {
-				t.Fatalf("only the calls %v", calls)
-			}
-			for n := 1; n <= verb.calls; n++ {
-				for _, late := range []bool{false, true} {
-					w := play(n, late)
-					if diff := cmp.Diff(whole.regions, w.regions, cmp.Comparer(func(a, b nf.Secret) bool { return string(a) == string(b) })); diff != "" {
-						t.Errorf("death at call %d, after it: %v (-want +got):\n%s", n, late, diff)
-					}
-					if diff := cmp.Diff(whole.cluster, w.cluster); diff != "" {
-						t.Errorf("death at call %d, after it: %v: objects in the cluster (-want +got):\n%s", n, late, diff)
-					}
-					if len(w.sent) != len(whole.sent) {
-						t.Errorf("death at call %d: %d kubeconfigs were handed over, want %d", n, len(w.sent), len(whole.sent))
-					}
-				}
-			}
-		})
+		t.Run(name, verb.test)
 	}
+}
+
+// deaths is one case of TestDeaths.
+type deaths struct {
+	reason    string
+	begin     func(*testing.T, *world)
+	do        func(context.Context, *clusterapi.Registrar) error
+	meanwhile func(*world) // between the two processes
+	calls     int
+	silent    bool // do does not return the error of each call
+}
+
+func (d deaths) test(t *testing.T) {
+	t.Helper()
+	whole := d.play(t, 0, false)
+	if len(whole.calls) < d.calls {
+		t.Fatalf("only the calls %v", whole.calls)
+	}
+	for n := 1; n <= d.calls; n++ {
+		for _, late := range []bool{false, true} {
+			w := d.play(t, n, late)
+			number := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Sent" }, cmp.Ignore())
+			if diff := cmp.Diff(whole.regions, w.regions, number, cmp.Comparer(func(a, b nf.Secret) bool { return string(a) == string(b) })); diff != "" {
+				t.Errorf("%s: death at call %d, after it: %v (-want +got):\n%s", d.reason, n, late, diff)
+			}
+			if diff := cmp.Diff(whole.cluster, w.cluster); diff != "" {
+				t.Errorf("%s: death at call %d, after it: %v: objects in the cluster (-want +got):\n%s", d.reason, n, late, diff)
+			}
+			if len(w.sent) > len(whole.sent)+1 || string(w.last().Body) != string(whole.last().Body) {
+				t.Errorf("%s: death at call %d, after it: %v: %d kubeconfigs were handed over, want at most %d, and the last one as in %s", d.reason, n, late, len(w.sent), len(whole.sent)+1, whole.last().Body)
+			}
+		}
+	}
+}
+
+// play has a process die at a call, and another one repeat its work.
+func (d deaths) play(t *testing.T, n int, late bool) *world {
+	t.Helper()
+	w := newWorld()
+	if d.begin != nil {
+		d.begin(t, w)
+	}
+	w.calls, w.dies, w.late = nil, n, late
+	if err := d.do(t.Context(), w.registrar(t)); n > 0 && !d.silent && !errors.Is(err, errDead) {
+		t.Errorf("death at call %d: %v", n, err)
+	}
+	w.dies = 0
+	if d.meanwhile != nil {
+		d.meanwhile(w)
+	}
+	if err := d.do(t.Context(), w.registrar(t)); err != nil {
+		t.Errorf("after a death at call %d: %v", n, err)
+	}
+	return w
 }
 
 // TestDeregisterKeepsWhatIsUsed does not remove a region that is in use, or that another

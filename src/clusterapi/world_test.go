@@ -142,6 +142,11 @@ func (w *world) Put(_ context.Context, r outbox.Request) (outbox.Delivery, error
 	})
 }
 
+// last returns the request that was put last.
+func (w *world) last() outbox.Request {
+	return w.sent[slices.Max(append(slices.Collect(maps.Keys(w.sent)), 0))]
+}
+
 func (w *world) DeadLetters(context.Context) ([]outbox.Delivery, error) {
 	return slices.Collect(maps.Values(w.dead)), nil
 }

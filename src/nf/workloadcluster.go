@@ -46,7 +46,7 @@ type Parent struct {
 	Workload WorkloadCluster `json:"workload"` // with a namespace
 
 	Source string `json:"source,omitempty"` // digest of the kubeconfig that the access was made from
-	Sent   int    `json:"sent,omitempty"`   // how often the kubeconfig was handed over
+	Sent   int    `json:"sent,omitempty"`   // the number of the last request that hands the kubeconfig over
 	Last   string `json:"last,omitempty"`   // digest of the one that was handed over last
 }
 
