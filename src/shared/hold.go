@@ -93,7 +93,8 @@ func isRestarting(ctx context.Context, r *Resources, s nf.Shared) (bool, error) 
 // Release ends a hold for a client, and begins the removal of the resource if no
 // holder is left, even if it is kept. It returns the operation, whose id is empty if
 // there are other holders. It returns nf.Conflict for a request with IfUnused, with a
-// violation for each other holder; then nothing has changed.
+// violation for each other holder, and nf.Busy, with the operation, if there is none and
+// another operation of the resource runs; then nothing has changed.
 func (r *Resources) Release(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error) {
 	s, err := r.table.Get(ctx, id)
 	if nf.KindOf(err) == nf.NotFound && err != nil { // the request may be a repetition
@@ -108,10 +109,12 @@ func (r *Resources) Release(ctx context.Context, id string, req nf.SharedRelease
 			return nf.Operation{}, err
 		}
 	}
-	if err := r.holds.Drop(ctx, id, holder); err != nil {
-		return nf.Operation{}, err
+	used, err := usedBesides(ctx, r.holds, id, holder)
+	if err == nil && used {
+		if err = r.holds.Drop(ctx, id, holder); err == nil {
+			used, err = r.holds.Used(ctx, id) // the others may have left in the meantime
+		}
 	}
-	used, err := r.holds.Used(ctx, id)
 	if err != nil || used {
 		return nf.Operation{}, err
 	}
@@ -120,6 +123,16 @@ func (r *Resources) Release(ctx context.Context, id string, req nf.SharedRelease
 	}
 	op, err := r.remove(ctx, s, req)
 	return r.removedUnless(ctx, id, req, op, err)
+}
+
+// usedBesides reports whether a resource has a holder besides the given one.
+func usedBesides(ctx context.Context, holds store.Holds, id string, but nf.Holder) (bool, error) {
+	for holder, err := range holds.Holders(store.Expecting(ctx, 2), id, nil) {
+		if err != nil || holder != but {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // removedUnless returns the operation, unless the error says that another holder has

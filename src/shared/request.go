@@ -201,7 +201,8 @@ func (r *Resources) check(ctx context.Context, s nf.Shared) (refs []nf.Ref, warn
 	return refs, warnings, err
 }
 
-// remove accepts the removal of a resource without holders.
+// remove accepts the removal of a resource without holders, except that of the request,
+// whose hold ends with the acceptance: if the request is refused, it remains.
 func (r *Resources) remove(ctx context.Context, seen nf.Shared, req nf.SharedReleaseRequest) (nf.Operation, error) {
 	return r.accept(ctx, seen.ID, req.Key, func() (operation.Request, error) {
 		if err := r.lockOf(&seen).Free("remove"); err != nil {
@@ -210,8 +211,15 @@ func (r *Resources) remove(ctx context.Context, seen nf.Shared, req nf.SharedRel
 		op := r.operation(seen, nf.SharedRemove, req.Timeout, req.Trace)
 		r.cfg.Task(&op).Failed = seen.State == nf.SharedFailed
 		return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
+			var ops []store.Op
+			if req.Holder != "" {
+				var err error
+				if ops, err = r.holds.DropOps(ctx, seen.ID, Named(req.Holder)); err != nil {
+					return nil, err
+				}
+			}
 			taken, err := r.locks.TakeOp(ctx, op, seen, func(s *nf.Shared) error { s.State = nf.SharedDeleting; return nil })
-			return []store.Op{taken}, err
+			return append(ops, taken), err
 		}}, nil
 	})
 }
