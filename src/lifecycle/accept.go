@@ -83,6 +83,7 @@ func (a *acceptor) recorded(req request) operation.Request {
 		r.Store = func(ctx context.Context, op *nf.Operation) ([]store.Op, error) {
 			return a.records.storePlan(ctx, op, req.target.encoded)
 		}
+		r.Unstore = func(ctx context.Context, op nf.Operation) error { return a.records.dropPlan(ctx, op.Instance.Target) }
 	}
 	r.Lock = func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
 		if req.seen == nil {

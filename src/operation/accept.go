@@ -26,6 +26,9 @@ type Request struct {
 	// operation. They come before the operation. Content that does not fit into ops
 	// is stored at once. Nil: there is nothing to store.
 	Store func(ctx context.Context, op *nf.Operation) ([]store.Op, error)
+	// Unstore deletes what Store has stored at once for the operation. Nil: there is
+	// nothing.
+	Unstore func(ctx context.Context, op nf.Operation) error
 	// Lock returns the ops that store what refers to the operation. The last one makes
 	// the subject name the operation: then the request is accepted. Lock reads what
 	// the ops depend on. It is called again if that has changed before they were
@@ -128,8 +131,8 @@ func (ac *Acceptor) record(ctx context.Context, k nf.RequestKey, req Request) (n
 func (ac *Acceptor) write(ctx context.Context, req Request) (nf.Operation, error) {
 	op := req.Operation
 	ops, err := ac.ops(ctx, &op, req)
-	if err != nil {
-		ac.discard(ctx, op)
+	if err != nil { // none of the ops was carried out
+		ac.unstore(ctx, op, req)
 		return nf.Operation{}, err
 	}
 	err = ac.workers.Reserve(ctx, jobOf(op), op.Request, ops...)
@@ -173,14 +176,28 @@ const discardTime = 5 * time.Second
 // discard removes the records of a request that was not accepted. It is best
 // effort: records that it cannot remove now are never used.
 func (ac *Acceptor) discard(ctx context.Context, op nf.Operation) {
+	ac.cleanUp(ctx, op, func(ctx context.Context) error {
+		err := ac.kind.Withdraw(ctx, op)
+		if err == nil { // otherwise the replica that takes the operation over withdraws it again
+			err = errors.Join(ac.workers.ledger.remove(ctx, listedOf(op)), ac.workers.Drop(ctx, op.ID))
+		}
+		return errors.Join(err, ac.workers.abandon(ctx, jobOf(op), op.Request))
+	})
+}
+
+// unstore removes what was stored for a request before its records. It is best effort,
+// as discard is.
+func (ac *Acceptor) unstore(ctx context.Context, op nf.Operation, req Request) {
+	if req.Unstore != nil {
+		ac.cleanUp(ctx, op, func(ctx context.Context) error { return req.Unstore(ctx, op) })
+	}
+}
+
+// cleanUp removes something of a request that was not accepted.
+func (ac *Acceptor) cleanUp(ctx context.Context, op nf.Operation, remove func(context.Context) error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), discardTime) // the request's own deadline may have passed
 	defer done()
-	err := ac.kind.Withdraw(ctx, op)
-	if err == nil { // otherwise the replica that takes the operation over withdraws it again
-		err = errors.Join(ac.workers.ledger.remove(ctx, listedOf(op)), ac.workers.Drop(ctx, op.ID))
-	}
-	err = errors.Join(err, ac.workers.abandon(ctx, jobOf(op), op.Request))
-	if err != nil {
+	if err := remove(ctx); err != nil {
 		ac.workers.cfg.Logger.WarnContext(ctx, "failed to delete the records of a rejected request", "operation", op.ID, "error", err)
 	}
 }
