@@ -16,9 +16,8 @@ import (
 
 // The limits of the cache: it has at most 64 MiB, and usually a tenth of that.
 const (
-	mostEntries   = 8192
-	largestValue  = 8 << 10
-	mostUncertain = 10_000 // keys; beyond this number, no record is kept
+	mostEntries  = 8192
+	largestValue = 8 << 10
 )
 
 // Store is a store.KV that keeps records in memory. Create it with New. It is safe
@@ -30,7 +29,7 @@ type Store struct {
 	kept      *simplelru.LRU[string, record]
 	reading   map[string][]*read
 	writing   map[string]*writes
-	uncertain map[string]bool // keys that a write with an unknown result may still change
+	uncertain marks // keys that a write with an unknown result may still change
 }
 
 // record is what the store has under a key: an entry, or none.
@@ -58,7 +57,7 @@ var (
 // may write to that one.
 func New(kv store.KV) *Store {
 	kept, _ := simplelru.NewLRU[string, record](mostEntries, nil) // fails only for a size below 1
-	return &Store{kv: kv, kept: kept, reading: map[string][]*read{}, writing: map[string]*writes{}, uncertain: map[string]bool{}}
+	return &Store{kv: kv, kept: kept, reading: map[string][]*read{}, writing: map[string]*writes{}, uncertain: newMarks()}
 }
 
 // Get implements store.KV.
@@ -112,7 +111,7 @@ func (s *Store) endRead(key string, r *read, found record, err error) {
 
 // keep keeps a record. The lock is held.
 func (s *Store) keep(r record) {
-	if len(r.Value) > largestValue || s.uncertain[r.Key] || len(s.uncertain) > mostUncertain {
+	if len(r.Value) > largestValue || s.uncertain.has(r.Key) {
 		return
 	}
 	r.Value = bytes.Clone(r.Value)
@@ -190,7 +189,7 @@ func (s *Store) endWrite(now record, err error) {
 	}
 	switch {
 	case err != nil && nf.KindOf(err) == nf.Unreachable && nf.ReasonOf(err) != nf.ReasonNoSpace: // then nothing was written
-		s.uncertain[now.Key] = true
+		s.uncertain.add(now.Key)
 	case err == nil && !w.overlapped:
 		s.keep(now)
 	}

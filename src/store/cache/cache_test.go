@@ -97,32 +97,52 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
-// TestFullStore has very many writes fail because the store is full. Nothing was written,
-// so the cache keeps records afterwards.
-func TestFullStore(t *testing.T) {
-	var full atomic.Bool
-	var reads atomic.Int64
-	kv := cache.New(storetest.Failing{KV: memory.New(), Fail: func(method, _ string) error {
-		if method == "Get" {
-			reads.Add(1)
-		}
-		if full.Load() {
-			return &nf.Error{Kind: nf.Unreachable, Op: "write", Subject: "a key", Reason: nf.ReasonNoSpace}
-		}
-		return nil
-	}})
-	full.Store(true)
-	for i := range 11_000 {
-		if _, err := kv.Put(t.Context(), fmt.Sprint("audit/", i), []byte("v"), store.Absent); nf.ReasonOf(err) != nf.ReasonNoSpace {
-			t.Fatal(err)
-		}
+// TestFailedWrites has very many writes fail, and then writes and reads 100 keys.
+func TestFailedWrites(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		key    string // of the failed writes, before their number
+		least  int64  // number of the 100 reads that reach the store
+		most   int64
+	}{
+		"Full":    {"nothing was written, so that nothing is uncertain", &nf.Error{Kind: nf.Unreachable, Op: "write", Subject: "a key", Reason: nf.ReasonNoSpace}, "a/", 0, 0},
+		"Unknown": {"their results are unknown, but few other keys are taken for theirs", errAway, "audit/", 0, 10},
+		"Same":    {"a write with an unknown result may still change the key", errAway, "a/", 100, 100},
 	}
-	full.Store(false)
-	if _, err := kv.Put(t.Context(), "a", []byte("v"), store.Absent); err != nil {
-		t.Fatal(err)
-	}
-	if e, err := kv.Get(t.Context(), "a"); err != nil || string(e.Value) != "v" || reads.Load() != 0 {
-		t.Errorf("the read returns %q, %v, and is read %d times from the store", e.Value, err, reads.Load())
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var failing atomic.Bool
+			var reads atomic.Int64
+			kv := cache.New(storetest.Failing{KV: memory.New(), Fail: func(method, _ string) error {
+				if method == "Get" {
+					reads.Add(1)
+				}
+				if failing.Load() {
+					return tc.err
+				}
+				return nil
+			}})
+			failing.Store(true)
+			for i := range 20_000 {
+				if _, err := kv.Put(t.Context(), fmt.Sprint(tc.key, i), []byte("v"), store.Absent); nf.KindOf(err) != nf.Unreachable {
+					t.Fatal(err)
+				}
+			}
+			failing.Store(false)
+			for i := range 100 {
+				key := fmt.Sprint("a/", i)
+				if _, err := kv.Put(t.Context(), key, []byte("v"), store.Absent); err != nil {
+					t.Fatal(err)
+				}
+				if e, err := kv.Get(t.Context(), key); err != nil || string(e.Value) != "v" {
+					t.Errorf("%s: the read returns %q, %v", tc.reason, e.Value, err)
+				}
+			}
+			if n := reads.Load(); n < tc.least || n > tc.most {
+				t.Errorf("%s: %d of 100 reads reach the store, want %d to %d", tc.reason, n, tc.least, tc.most)
+			}
+		})
 	}
 }
 
