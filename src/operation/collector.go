@@ -49,7 +49,7 @@ type staleSearch struct {
 	named   Named
 	known   map[string]int // the number of batches of each operation's log
 	live    []Job          // operations that have not ended
-	expired []nf.Operation // operations past their retention that no subject needs
+	expired []string       // ids of operations past their retention that no subject needs: there may be very many
 	found   StaleRecords
 	locks   StaleRecords // those of found that are locks
 }
@@ -102,19 +102,27 @@ func (c *collector) remove(ctx context.Context, before, now StaleRecords) error 
 	return errors.Join(errs...)
 }
 
-// expire deletes expired operations.
-func (c *collector) expire(ctx context.Context, expired []nf.Operation) error {
-	for _, op := range expired {
-		err := c.workers.kinds[op.Subject.Kind].Expire(ctx, op)
+// expire deletes expired operations. It reads each again when it deletes it.
+func (c *collector) expire(ctx context.Context, expired []string) error {
+	deleted := 0
+	for _, id := range expired {
+		op, err := c.workers.ledger.Get(ctx, id)
+		if err != nil && nf.KindOf(err) == nf.NotFound { // another replica has deleted it
+			continue
+		}
+		if err == nil {
+			err = c.workers.kinds[op.Subject.Kind].Expire(ctx, op)
+		}
 		if err == nil {
 			err = c.workers.ledger.deleteRecords(ctx, op)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot delete operation %s: %w", op.ID, err)
+			return fmt.Errorf("cannot delete operation %s: %w", id, err)
 		}
+		deleted++
 	}
-	if len(expired) > 0 {
-		c.workers.cfg.Logger.InfoContext(ctx, "expired operations deleted", "operations", len(expired))
+	if deleted > 0 {
+		c.workers.cfg.Logger.InfoContext(ctx, "expired operations deleted", "operations", deleted)
 	}
 	return nil
 }
@@ -176,6 +184,6 @@ func (r *staleSearch) add(op nf.Operation) {
 	}
 	r.sweeps[op.Subject.Kind].Operation(op)
 	if op.State.Final() && !r.named.last[op.ID] && op.Finished.Before(r.now.Add(-p.Retention)) {
-		r.expired = append(r.expired, op)
+		r.expired = append(r.expired, op.ID)
 	}
 }

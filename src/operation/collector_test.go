@@ -209,7 +209,7 @@ func (c *countingKV) List(ctx context.Context, prefix, start string) iter.Seq2[s
 }
 
 // TestOneRound checks that a process that starts reads every record once, and that it
-// deletes expired operations, whose details it reads again.
+// deletes expired operations, which it reads again with their details.
 func TestOneRound(t *testing.T) {
 	for name, sole := range map[string]bool{"Sole": true, "Shared": false} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestOneRound(t *testing.T) {
 				for _, key := range g.keys(t) {
 					want[key] = 1
 				}
-				want["changes/op-1/0000"], want["operationlogs/op-1/00000000"] = 2, 2
+				want["operations/op-1"], want["changes/op-1/0000"], want["operationlogs/op-1/00000000"] = 2, 2, 2
 				counting := &countingKV{KV: g.kv, reads: map[string]int{}}
 				g.join(t, func(c *operation.Config, _ *operation.Kind) { c.KV = counting }, sweeping(sole, findsNothing)).run(t)
 				pass(t, 9*time.Minute)
