@@ -212,13 +212,16 @@ const (
 )
 
 // stacking makes an instantiation one on an OpenStack cloud.
-func (rs resolver) stacking(v nf.VNF, in *nf.InstantiatedVNF, req nf.InstantiateVNFRequest) error {
+func (rs resolver) stacking(ctx context.Context, v nf.VNF, in *nf.InstantiatedVNF, req nf.InstantiateVNFRequest) error {
 	class, err := textOf(nf.Instantiate, v, req.Extra, userDataClass)
 	if err != nil {
 		return err
 	}
 	if class != "" && class != defaultUserData {
 		return nf.E(nf.Unsupported, string(nf.Instantiate), "VNF "+v.ID, fmt.Errorf("user data scripts of a package are not run, and additionalParams.%s is not %s, which is built in", userDataClass, defaultUserData))
+	}
+	if err := rs.withoutJobs(ctx, v, *in); err != nil {
+		return err
 	}
 	in.Stack = "vnf-" + v.ID
 	for _, a := range req.Networks {
@@ -230,6 +233,25 @@ func (rs resolver) stacking(v nf.VNF, in *nf.InstantiatedVNF, req nf.Instantiate
 			return invalid(nf.Instantiate, v, "extVirtualLinks", "the connection point %s is on two networks", nf.Clip(strings.TrimSpace(a.Point), maxQuote))
 		}
 		in.Points[a.Point] = nf.StackPoint{Network: a.Network, IPs: append(p.IPs, a.IPs...)}
+	}
+	return nil
+}
+
+// withoutJobs returns nf.Unsupported if a VNF is to have scripts that are Jobs, which an OpenStack
+// cloud does not run. An empty image of the Jobs says that none is to run.
+func (rs resolver) withoutJobs(ctx context.Context, v nf.VNF, in nf.InstantiatedVNF) error {
+	flavor, err := rs.flavor(ctx, v.Package, in.Flavor)
+	if err != nil {
+		return err
+	}
+	if image, given := in.Params[nf.ScriptImageParameter]; given && image == "" {
+		return nil
+	}
+	for _, operation := range slices.Sorted(maps.Keys(flavor.Scripts)) {
+		if s := flavor.Scripts[operation]; s.IsJob() {
+			return nf.E(nf.Unsupported, string(nf.Instantiate), "VNF "+v.ID, fmt.Errorf("the script %s of operation %s is a Job, and OpenStack clouds run no Jobs; give its artifact the type %s or %s, or set additionalParams.%s to an empty text so that no Job runs",
+				nf.Clip(s.File, maxQuote), operation, nf.SSHScript, nf.WebhookScript, nf.ScriptImageParameter))
+		}
 	}
 	return nil
 }

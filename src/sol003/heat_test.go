@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -315,5 +316,34 @@ func TestHeatRefuses(t *testing.T) {
 		granted, _ := newWorld(t).start(t, func(cfg *config) { cfg.Clouds, cfg.Granter = newClouds(), sol003.Granter(w) })
 		other := create(t, granted)
 		do(t, granted, nf.OccurrenceRolledBack, func() (nf.Occurrence, error) { return granted.Instantiate(t.Context(), other, onCloud()) })
+	})
+}
+
+// TestHeatRunsNoJobs instantiates a VNF with scripts of all types on an OpenStack cloud.
+func TestHeatRunsNoJobs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		h := &hooks{failures: map[string]int{}}
+		m, _ := w.start(t, func(cfg *config) { cfg.Clouds, cfg.Hooks, cfg.Descriptors = newClouds(), h, scripted{w} })
+		id := create(t, m)
+		request := func(image map[string]any) nf.InstantiateVNFRequest {
+			return onCloud(func(r *nf.InstantiateVNFRequest) {
+				r.VNFRequest = scriptHosts()
+				maps.Copy(r.Extra, image)
+			})
+		}
+		for name, image := range map[string]map[string]any{"no image": nil, "an image": {nf.ScriptImageParameter: "example.org/bash"}} {
+			_, err := m.Instantiate(t.Context(), id, request(image))
+			wantKind(t, "a script would be dropped, with "+name, err, nf.Unsupported)
+			if !strings.Contains(fmt.Sprint(err), "Scripts/job.sh of operation heal_end") {
+				t.Errorf("with %s, the error does not name the script: %v", name, err)
+			}
+		}
+		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) {
+			return m.Instantiate(t.Context(), id, request(map[string]any{nf.ScriptImageParameter: ""}))
+		})
+		if diff := cmp.Diff([]string{"instantiate_start", "instantiate_end"}, h.take()); diff != "" {
+			t.Errorf("the scripts that are not Jobs run (-want +got):\n%s", diff)
+		}
 	})
 }

@@ -50,7 +50,7 @@ func (rs resolver) scripts(ctx context.Context, t task) (string, map[string]tosc
 	}
 	out := map[string]tosca.Script{}
 	for name, script := range flavor.Scripts {
-		if script.File != "" && (script.Type == nf.SSHScript || script.Type == nf.WebhookScript) {
+		if script.File != "" && !script.IsJob() {
 			out[name] = script
 		}
 	}

@@ -48,7 +48,7 @@ func (m *Manager) Instantiate(ctx context.Context, id string, req nf.Instantiate
 		if err != nil {
 			return record{}, err
 		}
-		if err := m.resolve.place(v, &in, region, req); err != nil {
+		if err := m.resolve.place(ctx, v, &in, region, req); err != nil {
 			return record{}, err
 		}
 		after.VIMs = vims
@@ -59,10 +59,10 @@ func (m *Manager) Instantiate(ctx context.Context, id string, req nf.Instantiate
 }
 
 // place makes an instantiation one in a region.
-func (rs resolver) place(v nf.VNF, in *nf.InstantiatedVNF, region nf.Region, req nf.InstantiateVNFRequest) error {
+func (rs resolver) place(ctx context.Context, v nf.VNF, in *nf.InstantiatedVNF, region nf.Region, req nf.InstantiateVNFRequest) error {
 	in.Region = region.ID
 	if region.Type == nf.OpenStackRegion {
-		return rs.stacking(v, in, req)
+		return rs.stacking(ctx, v, in, req)
 	}
 	return namespaced(v, in, region)
 }

@@ -1,5 +1,7 @@
 package tosca
 
+import "github.com/multicloud-k8s/k8splugin/src/nf"
+
 // DefaultFlavor is the id of the only flavor of a descriptor that does not name it.
 const DefaultFlavor = "default"
 
@@ -84,4 +86,10 @@ type Script struct {
 	Type     string // of the artifact: tosca.artifacts.Implementation.Python
 	File     string // in the CSAR
 	Inputs   map[string]any
+}
+
+// IsJob reports whether the script runs as a Job in a cloud region. The others run on hosts, or
+// are webhooks.
+func (s Script) IsJob() bool {
+	return s.File != "" && s.Type != nf.SSHScript && s.Type != nf.WebhookScript
 }

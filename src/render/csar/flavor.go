@@ -193,7 +193,7 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files, charted bool
 		}
 	}
 	if runs {
-		out.Variables = append(out.Variables, nf.Variable{Name: ImageParameter, Type: "string", Description: "image with the interpreters of the scripts of the VNF descriptor, which run as Jobs; if it is empty, no script runs"})
+		out.Variables = append(out.Variables, nf.Variable{Name: nf.ScriptImageParameter, Type: "string", Description: "image with the interpreters of the scripts of the VNF descriptor, which run as Jobs; if it is empty, no script runs"})
 	}
 }
 

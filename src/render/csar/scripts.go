@@ -15,10 +15,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/tosca"
 )
 
-// ImageParameter is the image of the Jobs that run the scripts of a CSAR; empty: no script
-// runs. It is required if the CSAR has scripts.
-const ImageParameter = "script_image"
-
 // The inputs of a script that say how it runs. The others are for the script.
 const (
 	imageInput   = "image"           // instead of the parameter
@@ -50,13 +46,13 @@ const (
 
 // hooks returns the hooks that run the scripts of the flavor: for each script a Secret,
 // with the script and its inputs, and a Job. A script of an operation that has no hooks is
-// a warning. ImageParameter is removed from the inputs if there are scripts.
+// a warning. nf.ScriptImageParameter is removed from the inputs if there are scripts.
 func (s *sizing) hooks(in *render.Input) (hooks []render.Hook, warnings []string, err error) {
 	if !scripted(s.scripts) {
 		return nil, nil, nil
 	}
-	_, given := in.Inputs.Parameters[ImageParameter]
-	name, err := text(in, ImageParameter)
+	_, given := in.Inputs.Parameters[nf.ScriptImageParameter]
+	name, err := text(in, nf.ScriptImageParameter)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,11 +60,11 @@ func (s *sizing) hooks(in *render.Input) (hooks []render.Hook, warnings []string
 		script := s.scripts[operation]
 		event, runs := scriptEvents[operation]
 		switch {
-		case script.File == "", remote(script):
+		case !script.IsJob():
 		case !runs:
 			warnings = append(warnings, fmt.Sprintf("the script %s of operation %s is not run; scripts run in %s", script.File, operation, strings.Join(slices.Sorted(maps.Keys(scriptEvents)), ", ")))
 		case given && name == "":
-			warnings = append(warnings, fmt.Sprintf("the script %s of operation %s is not run, because %s is empty", script.File, operation, ImageParameter))
+			warnings = append(warnings, fmt.Sprintf("the script %s of operation %s is not run, because %s is empty", script.File, operation, nf.ScriptImageParameter))
 		default:
 			own, err := scriptHook(operation, event, script, name, in)
 			if err != nil {
@@ -80,13 +76,10 @@ func (s *sizing) hooks(in *render.Input) (hooks []render.Hook, warnings []string
 	return hooks, warnings, nil
 }
 
-// scripted reports whether an operation has a script.
+// scripted reports whether an operation has a script that is a Job.
 func scripted(all map[string]tosca.Script) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(all)), func(s tosca.Script) bool { return s.File != "" && !remote(s) })
+	return slices.ContainsFunc(slices.Collect(maps.Values(all)), tosca.Script.IsJob)
 }
-
-// remote reports whether a script is none of the region: the ledger of SOL003 runs it.
-func remote(s tosca.Script) bool { return s.Type == nf.SSHScript || s.Type == nf.WebhookScript }
 
 // scriptHook returns the hooks of one script.
 func scriptHook(operation string, event nf.HookEvent, s tosca.Script, image string, in *render.Input) ([]render.Hook, error) {
@@ -105,7 +98,7 @@ func scriptHook(operation string, event nf.HookEvent, s tosca.Script, image stri
 	content := in.Files[s.File]
 	switch {
 	case image == "":
-		return nil, unusable(ImageParameter, fmt.Sprintf("is required: it runs the script %s of operation %s; if it is empty, no script runs", s.File, operation))
+		return nil, unusable(nf.ScriptImageParameter, fmt.Sprintf("is required: it runs the script %s of operation %s; if it is empty, no script runs", s.File, operation))
 	case fault != "":
 		return nil, faulty(s, operation, "inputs."+timeoutInput+" "+fault)
 	case !known:

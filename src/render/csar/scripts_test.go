@@ -13,7 +13,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/csar/csartest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
-	"github.com/multicloud-k8s/k8splugin/src/render/csar"
 )
 
 // scriptsOf returns a CSAR whose VNF has the operations of the interface Vnflcm.
@@ -128,7 +127,7 @@ func TestScriptsThatDoNotRun(t *testing.T) {
 			t.Errorf("without a flavor nothing of the descriptor applies, got %v and %v", out.Hooks, err)
 		}
 		got, err := newRenderer().Check(t.Context(), held(scriptsOf("          instantiate_end: setup\n")))
-		if err != nil || !slices.ContainsFunc(got.Variables, func(v nf.Variable) bool { return v.Name == csar.ImageParameter }) {
+		if err != nil || !slices.ContainsFunc(got.Variables, func(v nf.Variable) bool { return v.Name == nf.ScriptImageParameter }) {
 			t.Errorf("the package does not tell its parameter: %+v, %v", got.Variables, err)
 		}
 	})
