@@ -36,7 +36,7 @@ func (m *Manager) Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) 
 		}
 		var scaling []nf.Scaling
 		if !stacked(v) {
-			scaling, err = m.resolve.scaling(ctx, v, namesOf(flavor, v.Instantiated.Params), delta)
+			scaling, err = m.resolve.scaling(ctx, v, flavor, delta)
 		}
 		after := cloned(v)
 		if after.Instantiated.Scale == nil {
@@ -47,20 +47,23 @@ func (m *Manager) Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) 
 	})
 }
 
-// scaling returns the changes of the numbers of replicas that add pods to VDUs.
-func (rs resolver) scaling(ctx context.Context, v nf.VNF, workloads names, delta map[string]int) ([]nf.Scaling, error) {
+// scaling returns the changes of the numbers of replicas that add pods to VDUs. The workload of a
+// VDU is of any kind, if the parameters name it.
+func (rs resolver) scaling(ctx context.Context, v nf.VNF, f tosca.Flavor, delta map[string]int) ([]nf.Scaling, error) {
 	in, err := rs.cfg.engineOf(v).Instances.Instance(ctx, v.ID)
 	if err != nil {
 		return nil, err
 	}
 	var scalable []nf.Ref
 	var called []string
+	kinds := kindsOf(f, v.Instantiated.Params)
 	for _, it := range in.Inventory {
-		if replicated(it.Ref) && !it.Hook {
+		kind, named := kinds[it.Name]
+		if !it.Hook && (named && it.Kind == kind || !named && replicated(it.Ref)) {
 			scalable, called = append(scalable, it.Ref), append(called, it.Name)
 		}
 	}
-	refs, matched := map[string]nf.Ref{}, workloads.match(called)
+	refs, matched := map[string]nf.Ref{}, namesOf(f, v.Instantiated.Params).match(called)
 	for _, ref := range scalable {
 		if vdu, found := matched[ref.Name]; found {
 			refs[vdu] = ref
@@ -73,7 +76,7 @@ func (rs resolver) scaling(ctx context.Context, v nf.VNF, workloads names, delta
 		case delta[vdu] == 0:
 			continue
 		case !found:
-			return nil, nf.E(nf.Unsupported, string(nf.Scale), "VNF "+v.ID, errors.New("the VDU "+vdu+" has no Deployment, StatefulSet or ReplicaSet"))
+			return nil, nf.E(nf.Unsupported, string(nf.Scale), "VNF "+v.ID, errors.New("the VDU "+vdu+" has no Deployment, StatefulSet or ReplicaSet; if its pods belong to a custom resource, additionalParams."+mappingParameter+" of the instantiation must have its kind"))
 		}
 		out = append(out, nf.Scaling{Workload: ref.Kind + "." + ref.Group + "/" + ref.Namespace + "/" + ref.Name, By: int64(delta[vdu])})
 	}
@@ -83,7 +86,7 @@ func (rs resolver) scaling(ctx context.Context, v nf.VNF, workloads names, delta
 	return out, nil
 }
 
-// replicated reports whether objects of the kind have replicas.
+// replicated reports whether objects of the kind have replicas. Custom resources may have them, too.
 func replicated(ref nf.Ref) bool {
 	return ref.Group == "apps" && (ref.Kind == "Deployment" || ref.Kind == "StatefulSet" || ref.Kind == "ReplicaSet")
 }

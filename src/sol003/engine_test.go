@@ -22,7 +22,6 @@ type engine struct {
 	revisions map[string][]nf.Spec
 	ops       []*nf.Operation
 	specs     map[string]nf.Spec // of operations
-	scalings  map[string][]nf.Scaling
 	evicted   map[string][]string
 	effects   map[string]func()
 
@@ -32,14 +31,16 @@ type engine struct {
 	takes    time.Duration
 	grace    *time.Duration // of the last termination
 	stateful bool           // pods are replaced under their names
+	workload nf.Ref         // of an instance
 	guard    string         // confirms that a change deletes objects; empty: none needs that
 	serial   int
 }
 
 func newEngine() *engine {
 	return &engine{
-		instances: map[string]*nf.Instance{}, pods: map[string][]nf.Pod{}, revisions: map[string][]nf.Spec{}, specs: map[string]nf.Spec{}, scalings: map[string][]nf.Scaling{},
+		instances: map[string]*nf.Instance{}, pods: map[string][]nf.Pod{}, revisions: map[string][]nf.Spec{}, specs: map[string]nf.Spec{},
 		evicted: map[string][]string{}, effects: map[string]func(){}, failures: map[nf.Verb]int{}, refusals: map[nf.Verb]error{}, takes: 10 * time.Second,
+		workload: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "default", Name: "web"},
 	}
 }
 
@@ -145,7 +146,7 @@ func (e *engine) activate(id string, spec nf.Spec) {
 			e.pods[id][i].UID += "+"
 		}
 	}
-	e.populate(id, "web", max(1, e.count(id, "web")))
+	e.populate(id, "web", max(1, e.count(id)))
 }
 
 // guarded returns the error of a change that deletes objects and is not confirmed.
@@ -156,9 +157,10 @@ func (e *engine) guarded(opts nf.Options) error {
 	return &nf.Error{Kind: nf.Conflict, Op: "upgrade", Subject: "it", Reason: nf.ReasonConfirm, Confirm: e.guard, Err: errors.New("ConfigMap old would be deleted")}
 }
 
-func (e *engine) count(id, workload string) (n int) {
+// count returns the number of pods of the workload.
+func (e *engine) count(id string) (n int) {
 	for _, p := range e.pods[id] {
-		if p.Workload.Name == workload {
+		if p.Workload.Name == "web" {
 			n++
 		}
 	}
@@ -171,7 +173,7 @@ func (e *engine) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.O
 			return nil, nf.E(nf.Exists, "instantiate", "VNF instance "+req.ID, nil)
 		}
 		item := nf.Item{}
-		item.Ref = nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "default", Name: "web"}
+		item.Ref = e.workload
 		e.instances[req.ID] = &nf.Instance{ID: req.ID, Region: req.Region, Namespace: req.Namespace, Project: req.Project, State: nf.Instantiating, Inventory: []nf.Item{item}}
 		return func() { e.activate(req.ID, req.Spec) }, nil
 	})
@@ -213,10 +215,10 @@ func (e *engine) Act(_ context.Context, id string, req nf.ActRequest) (nf.Operat
 				if !e.instances[id].Inventory[0].Names(s.Workload) {
 					panic("the instance has no " + s.Workload)
 				}
-				e.populate(id, "web", e.count(id, "web")+int(s.By))
+				e.populate(id, "web", e.count(id)+int(s.By))
 			}
 			for _, name := range req.Pods {
-				n := e.count(id, "web")
+				n := e.count(id)
 				e.pods[id] = slices.DeleteFunc(e.pods[id], func(p nf.Pod) bool { return p.Namespace+"/"+p.Name == name })
 				e.populate(id, "web", n)
 			}

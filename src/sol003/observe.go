@@ -1,6 +1,7 @@
 package sol003
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -40,16 +41,31 @@ const mappingParameter = "vdu_mapping"
 
 // namesOf returns the VDUs of a flavor by the names of their workloads.
 func namesOf(f tosca.Flavor, params map[string]any) names {
-	mapping, _ := params[mappingParameter].(map[string]any)
 	out := names{}
 	for id, vdu := range f.VDUs {
-		name := vdu.Name
-		if mapped, isObject := mapping[id].(map[string]any); isObject {
-			if text, isText := mapped["name"].(string); isText {
-				name = text
-			}
+		_, name := mapped(params, id)
+		out[cmp.Or(name, vdu.Name)] = id
+	}
+	return out
+}
+
+// mapped returns the kind and name of the workload that parameters give a VDU; "" for those that
+// they do not have.
+func mapped(params map[string]any, vdu string) (kind, name string) {
+	mapping, _ := params[mappingParameter].(map[string]any)
+	of, _ := mapping[vdu].(map[string]any)
+	kind, _ = of["kind"].(string)
+	name, _ = of["name"].(string)
+	return kind, name
+}
+
+// kindsOf returns the kinds of workloads that parameters name, by the names of the workloads.
+func kindsOf(f tosca.Flavor, params map[string]any) map[string]string {
+	out := map[string]string{}
+	for id := range f.VDUs {
+		if kind, name := mapped(params, id); kind != "" && name != "" {
+			out[name] = kind
 		}
-		out[name] = id
 	}
 	return out
 }

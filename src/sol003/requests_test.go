@@ -243,3 +243,30 @@ func TestRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestScaleCustomResource scales a VDU whose pods belong to a custom resource.
+func TestScaleCustomResource(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.engine.workload = nf.Ref{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "MachineDeployment", Namespace: "default", Name: "web"}
+		m, _ := w.start(t)
+		for kind, scales := range map[string]bool{"MachineDeployment": true, "MachinePool": false, "": false} {
+			id, req := create(t, m), instantiate
+			req.Extra = maps.Clone(req.Extra)
+			if kind != "" {
+				req.Extra["vdu_mapping"] = map[string]any{"VDU1": map[string]any{"kind": kind, "name": "web"}}
+			}
+			do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Instantiate(t.Context(), id, req) })
+			step := nf.ScaleVNFRequest{Aspect: "front"}
+			if !scales {
+				_, err := m.Scale(t.Context(), id, step)
+				wantKind(t, "vdu_mapping has the kind "+kind, err, nf.Unsupported)
+				continue
+			}
+			do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Scale(t.Context(), id, step) })
+			if n := w.engine.count(id); n != 2 { // the engine finds no other object
+				t.Errorf("the custom resource has %d pods after a step, want 2", n)
+			}
+		}
+	})
+}

@@ -120,8 +120,17 @@ func (s *sizing) mapped(mapping any) error {
 	return nil
 }
 
-// scalable has the kinds whose pods a level can change.
-var scalable = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true}
+// scalable reports whether a level can change the pods of an object: it is a Deployment,
+// StatefulSet or ReplicaSet, or it has replicas and the request names its kind.
+func scalable(o render.Object, named bool) bool {
+	switch o.GetKind() {
+	case "Deployment", "StatefulSet", "ReplicaSet":
+		return true
+	}
+	spec, _ := o.Object["spec"].(map[string]any)
+	_, replicated := spec["replicas"]
+	return named && replicated
+}
 
 // apply gives the workloads of VDUs the pods of the level. A workload that an autoscaler
 // of the package scales keeps its own.
@@ -136,7 +145,7 @@ func (s *sizing) apply(out *render.Output) {
 		want := s.workloads[vdu]
 		for o := range objects(out) {
 			is := workload{o.GetKind(), o.GetName()}
-			if is.name != want.name || want.kind != "" && is.kind != want.kind || !scalable[is.kind] {
+			if is.name != want.name || want.kind != "" && is.kind != want.kind || !scalable(o, want.kind != "") {
 				continue
 			}
 			found[want] = true
@@ -145,7 +154,7 @@ func (s *sizing) apply(out *render.Output) {
 			}
 		}
 		if !found[want] && !s.valued[vdu] {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("no Deployment, StatefulSet or ReplicaSet is named %q: the instantiation level does not change the pods of the VDU %q", want.name, vdu))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("no workload with replicas is named %q: the instantiation level does not change the pods of the VDU %q; if they belong to a custom resource, %s must have its kind", want.name, vdu, MappingParameter))
 		}
 	}
 }

@@ -37,6 +37,7 @@ func TestRenderSized(t *testing.T) {
 	auto := map[string]string{"Files/a.yaml": workloadOf("Deployment", "web"), "Files/b.yaml": autoscaler("Deployment", "web")}
 	other := map[string]string{"Files/a.yaml": workloadOf("Deployment", "web"), "Files/b.yaml": autoscaler("StatefulSet", "web")}
 	daemons := map[string]string{"Files/a.yaml": strings.Replace(workloadOf("DaemonSet", "web"), "replicas: 5, ", "", 1)}
+	custom := map[string]string{"Files/a.yaml": strings.Replace(workloadOf("MachineDeployment", "web"), "apps/v1", "cluster.x-k8s.io/v1beta2", 1)}
 	charted := map[string]string{"Files/c-0.1.0.tgz": valuesChart()}
 	cases := map[string]struct {
 		reason string
@@ -57,11 +58,14 @@ func TestRenderSized(t *testing.T) {
 			[]string{"Deployment web 5", "StatefulSet db 1"}, "", false},
 		"MappedKind": {"of the kind that it names", both, params{"flavour_id": "simple", "vdu_mapping": params{"VDU1": params{"kind": "Deployment", "name": "db"}}},
 			[]string{"Deployment web 5", "StatefulSet db 5"}, "", true},
-		"Flavor":   {"an unknown flavor is an error", both, params{"flavour_id": "complex"}, nil, `parameters.flavour_id: "complex" is not a flavor of the VNF descriptor; it has "simple"`, false},
-		"Unknown":  {"and so is an unknown level", both, params{"instantiation_level_id": "x"}, nil, `parameters.instantiation_level_id: "x" is not a level`, false},
-		"Number":   {"a flavor is a text", both, params{"flavour_id": 1.0}, nil, "parameters.flavour_id: must be a text", false},
-		"Mapping":  {"a mapping has VDUs", both, params{"flavour_id": "simple", "vdu_mapping": params{"VDU9": params{"name": "a"}}}, nil, `parameters.vdu_mapping: "VDU9" is not a VDU`, false},
-		"Nameless": {"with names", both, params{"flavour_id": "simple", "vdu_mapping": params{"VDU1": params{"kind": "Deployment"}}}, nil, "must have the name", false},
+		"Custom": {"of any kind with replicas", custom, params{"flavour_id": "simple", "vdu_mapping": params{"VDU1": params{"kind": "MachineDeployment", "name": "web"}}},
+			[]string{"MachineDeployment web 1"}, "", false},
+		"CustomUnnamed": {"a kind that is not named may mean something else by its replicas", custom, params{"flavour_id": "simple"}, []string{"MachineDeployment web 5"}, "", true},
+		"Flavor":        {"an unknown flavor is an error", both, params{"flavour_id": "complex"}, nil, `parameters.flavour_id: "complex" is not a flavor of the VNF descriptor; it has "simple"`, false},
+		"Unknown":       {"and so is an unknown level", both, params{"instantiation_level_id": "x"}, nil, `parameters.instantiation_level_id: "x" is not a level`, false},
+		"Number":        {"a flavor is a text", both, params{"flavour_id": 1.0}, nil, "parameters.flavour_id: must be a text", false},
+		"Mapping":       {"a mapping has VDUs", both, params{"flavour_id": "simple", "vdu_mapping": params{"VDU9": params{"name": "a"}}}, nil, `parameters.vdu_mapping: "VDU9" is not a VDU`, false},
+		"Nameless":      {"with names", both, params{"flavour_id": "simple", "vdu_mapping": params{"VDU1": params{"kind": "Deployment"}}}, nil, "must have the name", false},
 		"Values": {"a chart gets values by their paths, and the pods of VDUs", charted, params{
 			"flavour_id": "simple", "helm_parameters": params{"port": 8081, `web.a\.b`: 2}, "helm_value_names": params{"VDU1": params{"replica": "web.replicas"}},
 		}, []string{"Deployment web-2-8081 1"}, "", false},
