@@ -23,6 +23,20 @@ func For(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
 	return false
 }
 
+// Linger returns a context that ends d after ctx, for work that is better finished than
+// interrupted. The caller must call the function at the end of the work.
+func Linger(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		For(out, d, nil)
+		cancel()
+	})
+	return out, func() {
+		stop()
+		cancel()
+	}
+}
+
 // Positive returns d, or the shortest time if d is not positive. A timer that may
 // be started when its time has passed needs it: the race detector of Go 1.26
 // crashes when two goroutines of a synctest bubble start such timers at once.

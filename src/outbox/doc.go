@@ -1,6 +1,6 @@
 // Package outbox delivers HTTP requests durably. A request is stored before it
 // is sent, retried by its own policy until it succeeds, and kept as a dead letter
-// if it is given up. Requests can be signed.
+// if it is given up. No request is pending without end. Requests can be signed.
 //
 // Guarantees: a stored request is sent, even if the process crashes or another
 // replica takes over. Delivery is at least once, and in order within a queue:

@@ -12,7 +12,9 @@ import (
 // Policy says when a request has succeeded, when it is retried, and when it is
 // given up. A field that is zero has its default.
 //
-// With the defaults, the last attempt is about 14 hours after the first.
+// With the defaults, the last attempt is about 14 hours after the first. The time that a
+// request waits for a target that does not respond is no attempt. So a request that waits is
+// also given up when it is three days old, or twice as old as its attempts take.
 type Policy struct {
 	Success  []int         `json:"success,omitempty"`  // statuses that are a success in addition to 2xx
 	Final    []int         `json:"final,omitempty"`    // statuses after which the request is given up at once; default: none
@@ -58,6 +60,19 @@ func (p Policy) succeeds(status int) bool {
 func (p Policy) retries(d Delivery, status int, due time.Time) bool {
 	p = p.filled()
 	return !slices.Contains(p.Final, status) && d.Attempts < p.Attempts && (p.Within == 0 || due.Sub(d.Started) <= p.Within)
+}
+
+// shortestAge is the age at which a request that waits may be given up.
+const shortestAge = 3 * 24 * time.Hour
+
+// age returns the age at which a request that waits is given up, whatever has delayed it.
+func (p Policy) age() time.Duration {
+	p = p.filled()
+	var all time.Duration
+	for n := 1; n < p.Attempts && all < maxPause; n++ {
+		all += delay.Doubled(p.First, p.Longest, n-1)
+	}
+	return max(shortestAge, 2*all)
 }
 
 // pause returns the delay after the nth failure. It is random within 25 %, so

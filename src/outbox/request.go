@@ -34,9 +34,15 @@ type Delivery struct {
 	Attempts   int       `json:"attempts"`
 	Started    time.Time `json:"started,omitzero"` // the first attempt; zero: none was recorded
 	Due        time.Time `json:"due"`              // when it is sent next
+	Resent     time.Time `json:"resent,omitzero"`  // when it was last sent again as a dead letter
 	Died       time.Time `json:"died,omitzero"`    // when it was given up; zero: not a dead letter
 	LastStatus int       `json:"last_status,omitempty"`
 	LastError  string    `json:"last_error,omitempty"`
+}
+
+// age returns how long the request has been pending.
+func (d Delivery) age(now time.Time) time.Duration {
+	return min(now.Sub(d.Created), now.Sub(d.Resent))
 }
 
 // deliveryID returns an id; the ids of one queue sort in the order of its
@@ -112,7 +118,8 @@ func (o *Outbox) HasDeadLetters(ctx context.Context, key string) (bool, error) {
 // Resend queues a dead letter for delivery, ahead of its queue's later
 // requests. It returns the new state.
 func (o *Outbox) Resend(ctx context.Context, d Delivery) (Delivery, error) {
-	d.Attempts, d.Started, d.Due, d.Died = 0, time.Time{}, o.now(), time.Time{}
+	now := o.now()
+	d.Attempts, d.Started, d.Due, d.Resent, d.Died = 0, time.Time{}, now, now, time.Time{}
 	// Order matters: insert before deleting, so that a crash in between may
 	// send the request twice but never loses it.
 	if err := o.pending.Insert(ctx, d.ID, d); err != nil && nf.KindOf(err) != nf.Exists {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,9 +80,7 @@ func (ms *membership) serve(ctx context.Context) error {
 			}
 		},
 	}.Run(work)
-	for name := range ms.shards {
-		ms.stop(name)
-	}
+	ms.stop(slices.Collect(maps.Keys(ms.shards))...)
 	if err := context.Cause(work); errors.Is(err, lease.ErrLost) {
 		return err
 	}
@@ -98,21 +98,22 @@ func (o *Outbox) runGC(ctx context.Context) {
 	}
 }
 
-// leave releases this replica's shards and its lease, so that other replicas
+// leave releases this replica's lease and its shards, so that other replicas
 // need not wait until the lease expires.
 func (ms *membership) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePause) // the context may have ended
 	defer cancel()
+	// The lease is first: without it, others take the shards, which may be many.
+	if err := ms.member.Leave(ctx); err != nil {
+		return fmt.Errorf("cannot release the lease; other replicas wait until it expires: %w", err)
+	}
 	assigned, err := ms.o.assignments.List(ctx, "")
 	for _, a := range assigned {
 		if a.Replica == ms.member.ID() {
 			err = errors.Join(err, ms.release(ctx, a.Shard))
 		}
 	}
-	if err := errors.Join(err, ms.member.Leave(ctx)); err != nil {
-		return fmt.Errorf("cannot release the lease; other replicas wait until it expires: %w", err)
-	}
-	return nil
+	return err
 }
 
 // scan makes the shards that run here match those that are assigned to this
@@ -144,14 +145,15 @@ func (ms *membership) scan(ctx context.Context) error {
 	for _, a := range assigned {
 		fair.held[a.Shard] = a.Replica
 	}
-	if err := ms.releaseShards(ctx, fair); err != nil {
+	held, err := ms.releaseShards(ctx, limited, fair)
+	if err != nil {
 		return err
 	}
-	if err := ms.claimShards(ctx, fair); err != nil {
-		return err
+	free, err := ms.claimShards(ctx, limited, fair)
+	if err == nil && !held && !free {
+		ms.nextScan = now.Add(ms.o.cfg.Lease / 2)
 	}
-	ms.nextScan = now.Add(ms.o.cfg.Lease / 2)
-	return nil
+	return err
 }
 
 // assignments holds what is needed to assign the shards with queues to
@@ -162,38 +164,56 @@ type assignments struct {
 	alive  map[string]bool
 }
 
-// releaseShards releases the shards that should be served by another replica or
-// have no queues left.
-func (ms *membership) releaseShards(ctx context.Context, s assignments) error {
-	for shard, replica := range s.held {
-		if replica != ms.member.ID() || len(s.shards[shard]) > 0 && chosen(shard, s.alive) == ms.member.ID() {
-			continue
-		}
-		ms.stop(shard)
-		if err := ms.release(ctx, shard); err != nil {
-			return err
-		}
-		delete(s.shards, shard) // another replica will take it
-	}
+// batch is the number of shards that stop at the same time before they are released.
+const batch = 16
+
+// releaseShards stops and releases the shards that should be served by another replica or
+// have no queues left, until the limited context ends: the lease has to be renewed. It
+// reports whether more remain, which are served until then.
+func (ms *membership) releaseShards(ctx, limited context.Context, s assignments) (more bool, err error) {
+	var lost, ending []string
 	for shard := range ms.shards {
 		if s.held[shard] != ms.member.ID() {
-			ms.stop(shard) // another replica took it
+			lost = append(lost, shard) // another replica took it
 		}
 	}
-	return nil
+	ms.stop(lost...)
+	for shard, replica := range s.held {
+		if replica == ms.member.ID() && (len(s.shards[shard]) == 0 || chosen(shard, s.alive) != ms.member.ID()) {
+			ending = append(ending, shard)
+		}
+	}
+	for some := range slices.Chunk(ending, batch) {
+		if limited.Err() != nil {
+			return true, nil
+		}
+		ms.stop(some...)
+		for _, shard := range some {
+			if err := ms.release(ctx, shard); err != nil {
+				return false, err
+			}
+			delete(s.shards, shard) // another replica will take it
+		}
+	}
+	return false, nil
 }
 
 // claimShards takes the shards that this replica should serve and that no live
-// replica holds. It assigns to each its queues.
-func (ms *membership) claimShards(ctx context.Context, s assignments) error {
+// replica holds, until the limited context ends: the lease has to be renewed. It
+// reports whether more remain. It assigns to each shard its queues.
+func (ms *membership) claimShards(ctx, limited context.Context, s assignments) (more bool, err error) {
 	for shard, queues := range s.shards {
 		if holder := s.held[shard]; holder != ms.member.ID() {
 			if s.alive[holder] || chosen(shard, s.alive) != ms.member.ID() {
 				continue
 			}
+			if limited.Err() != nil {
+				more = true
+				continue
+			}
 			taken, err := ms.take(ctx, shard, holder)
 			if err != nil {
-				return err
+				return false, err
 			}
 			if !taken {
 				continue
@@ -201,7 +221,7 @@ func (ms *membership) claimShards(ctx context.Context, s assignments) error {
 		}
 		ms.start(ctx, shard).assign(queues)
 	}
-	return nil
+	return more, nil
 }
 
 // start returns the running shard of a name, and starts it if needed.
@@ -218,9 +238,18 @@ func (ms *membership) start(ctx context.Context, name string) *Shard {
 	return s
 }
 
-func (ms *membership) stop(name string) {
-	if s := ms.shards[name]; s != nil {
-		s.stop()
-		delete(ms.shards, name)
+// stop stops those shards that run here, all at the same time: a request that is under way
+// delays the end of its shard.
+func (ms *membership) stop(names ...string) {
+	for _, name := range names {
+		if s := ms.shards[name]; s != nil {
+			s.cancel()
+		}
+	}
+	for _, name := range names {
+		if s := ms.shards[name]; s != nil {
+			s.running.Wait()
+			delete(ms.shards, name)
+		}
 	}
 }

@@ -35,12 +35,6 @@ type Shard struct {
 	running sync.WaitGroup
 }
 
-// stop stops the shard and waits until it has stopped.
-func (s *Shard) stop() {
-	s.cancel()
-	s.running.Wait()
-}
-
 // assign sets the queues to serve. It wakes those that have changed.
 func (s *Shard) assign(queues []Queue) {
 	s.mu.Lock()

@@ -1,8 +1,10 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -43,6 +45,10 @@ const (
 	// recordTimeout limits the time to record the result of an attempt.
 	recordTimeout = 5 * time.Second
 
+	// longestLinger is how long a request that is under way may take when the worker is to
+	// stop. It is also limited by the time after which another replica may send the request.
+	longestLinger = 5 * time.Second
+
 	// freshTime is how long a prepared request may wait for its target. After
 	// that it is prepared again, because the source may have changed it.
 	freshTime = time.Second
@@ -62,7 +68,8 @@ type worker struct {
 
 	// Only turn and its callees use these.
 	pending []Delivery
-	held    *destination // the breaker that holds the first of them; nil: none, or the source may have changed the target
+	held    *destination  // the breaker that holds the first of them; nil: none, or the source may have changed the target
+	limit   time.Duration // the age of the first of them that its policy allows; 0: unknown
 }
 
 // review makes the worker reload its requests, or call the feed.
@@ -105,7 +112,7 @@ func random(d time.Duration) time.Duration { return rand.N(d) }
 // unless the worker is woken earlier.
 func (w *worker) turn(ctx context.Context) (time.Duration, error) {
 	if w.stale.Swap(false) {
-		w.held = nil
+		w.held, w.limit = nil, 0
 		all, err := w.o.pending.List(ctx, w.queue.Key+"-")
 		if err != nil {
 			return 0, err
@@ -116,14 +123,31 @@ func (w *worker) turn(ctx context.Context) (time.Duration, error) {
 		return w.feed.Next(ctx)
 	}
 	if wait := w.pending[0].Due.Sub(w.o.now()); wait > 0 {
-		return wait, nil
+		return w.wait(ctx, w.pending[0], wait)
 	}
 	if w.held != nil {
 		if wait := w.o.targets.wait(w.held, w.wakeCh); wait > 0 {
-			return wait, nil // the source may send its signal often; nothing is read for it
+			return w.wait(ctx, w.pending[0], wait) // the source may send its signal often; nothing is read for it
 		}
 	}
 	return w.attempt(ctx, w.pending[0])
+}
+
+// wait returns how long the first pending request waits for its next attempt. If it is too
+// old for its policy, it is given up instead.
+func (w *worker) wait(ctx context.Context, d Delivery, pause time.Duration) (time.Duration, error) {
+	left := w.limit - d.age(w.o.now())
+	switch {
+	case w.limit == 0: // known after the request was prepared
+		return pause, nil
+	case left > 0:
+		return min(pause, left), nil
+	}
+	d.LastError = cmp.Or(d.LastError, "its target did not respond")
+	if err := w.abandon(ctx, d); err != nil || d.Attempts == 0 {
+		return 0, err
+	}
+	return 0, w.feed.Sent(ctx, d)
 }
 
 // attempt delivers the first pending request, once its target admits it. Otherwise
@@ -134,12 +158,16 @@ func (w *worker) attempt(ctx context.Context, d Delivery) (time.Duration, error)
 	if err != nil {
 		return 0, err
 	}
+	w.limit = r.Policy.age()
 	v := w.o.targets.visit(targetOf(r.URL))
 	defer v.leave()
 	w.held = nil
 	if wait, err := v.enter(ctx, w.wakeCh); err != nil || wait > 0 {
 		w.held = v.at
-		return wait, err
+		if err != nil {
+			return 0, err
+		}
+		return w.wait(ctx, d, wait)
 	}
 	if w.o.now().Sub(prepared) > freshTime {
 		if r, err = w.feed.Prepare(ctx, d); err != nil || targetOf(r.URL) != v.at.name {
@@ -152,9 +180,12 @@ func (w *worker) attempt(ctx context.Context, d Delivery) (time.Duration, error)
 // deliver sends the first pending request and stores the result.
 func (w *worker) deliver(ctx context.Context, d Delivery, r Request, v *visit) error {
 	started := w.o.now()
-	status, err := w.o.send(ctx, d.ID, r)
-	if ctx.Err() != nil {
-		return ctx.Err() // the request was interrupted; not a failed attempt
+	// To end a request that is under way would make another replica send it twice.
+	sending, done := delay.Linger(ctx, min(w.o.cfg.Lease/4, longestLinger))
+	defer done()
+	status, err := w.o.send(sending, d.ID, r)
+	if err != nil && sending.Err() != nil {
+		return sending.Err() // the request was interrupted; not a failed attempt
 	}
 	v.end(ctx, err == nil || status > 0)
 	// Record the result even if the process is stopping, so that a delivered
@@ -179,7 +210,6 @@ func (w *worker) deliver(ctx context.Context, d Delivery, r Request, v *visit) e
 // record stores the result of sending the first pending request. The status is
 // 0 if there was no response.
 func (w *worker) record(ctx context.Context, d Delivery, p Policy, status int) error {
-	log := w.o.log.With("queue", w.queue.Name, "request", d.ID, "attempts", d.Attempts, "status", d.LastStatus)
 	due := w.o.now().Add(p.pause(d.Attempts, random))
 	switch {
 	case p.succeeds(status):
@@ -187,12 +217,10 @@ func (w *worker) record(ctx context.Context, d Delivery, p Policy, status int) e
 			return err
 		}
 		w.o.cfg.Observe(Delivered)
+		w.next()
+		return nil
 	case !p.retries(d, status, due):
-		if err := w.o.giveUp(ctx, d); err != nil {
-			return err
-		}
-		w.o.cfg.Observe(GivenUp)
-		log.ErrorContext(ctx, "request abandoned", "error", d.LastError)
+		return w.abandon(ctx, d)
 	default:
 		d.Due = due
 		_, err := w.o.pending.Update(ctx, d.ID, func(kept *Delivery) error { *kept = d; return nil })
@@ -204,9 +232,25 @@ func (w *worker) record(ctx context.Context, d Delivery, p Policy, status int) e
 		}
 		w.pending[0] = d
 		w.o.cfg.Observe(Deferred)
-		log.InfoContext(ctx, "failed to deliver a request; will retry", "error", d.LastError, "next", d.Due)
+		w.log(d).InfoContext(ctx, "failed to deliver a request; will retry", "error", d.LastError, "next", d.Due)
 		return nil
 	}
-	w.pending = w.pending[1:]
+}
+
+// abandon makes the first pending request a dead letter.
+func (w *worker) abandon(ctx context.Context, d Delivery) error {
+	if err := w.o.giveUp(ctx, d); err != nil {
+		return err
+	}
+	w.o.cfg.Observe(GivenUp)
+	w.log(d).ErrorContext(ctx, "request abandoned", "error", d.LastError)
+	w.next()
 	return nil
+}
+
+// next removes the first pending request, which has ended.
+func (w *worker) next() { w.pending, w.held, w.limit = w.pending[1:], nil, 0 }
+
+func (w *worker) log(d Delivery) *slog.Logger {
+	return w.o.log.With("queue", w.queue.Name, "request", d.ID, "attempts", d.Attempts, "status", d.LastStatus)
 }
