@@ -12,9 +12,12 @@ import (
 
 // The types of artifacts that matter here.
 const (
-	TypeHelm    = "HELM"
-	TypeCloud   = "CLOUD_TECHNOLOGY_SPECIFIC_ARTIFACT" // a chart, too
-	TypeModules = "VF_MODULES_METADATA"
+	TypeHelm      = "HELM"
+	TypeCloud     = "CLOUD_TECHNOLOGY_SPECIFIC_ARTIFACT" // a chart, too
+	TypeModules   = "VF_MODULES_METADATA"
+	TypeETSI      = "ETSI_PACKAGE"      // a CSAR
+	TypeOnboarded = "ONBOARDED_PACKAGE" // what the vendor has delivered: a CSAR or another archive
+	TypeOther     = "OTHER"
 )
 
 // ResourceVF is the type of the resources that have modules.

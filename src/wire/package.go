@@ -81,7 +81,7 @@ type PackageSource struct {
 	SDC *SDCSource `json:"sdc"`
 }
 
-// SDCSource selects a chart in SDC.
+// SDCSource selects a chart or another package in SDC.
 type SDCSource struct {
 	Service  string `json:"service_uuid,omitempty"`      // of a version; or Resource
 	Resource string `json:"resource_uuid,omitempty"`     // of a version

@@ -40,16 +40,16 @@ func (c charts) Fetch(ctx context.Context, ref native.ChartRef, into func(contex
 	return got.Source, err
 }
 
-// fromSDC fetches the only chart that a reference selects. Its source is a path of SDC.
+// fromSDC fetches the only chart or package that a reference selects. Its source is a path of SDC.
 func (c chartSources) fromSDC(ctx context.Context, ref native.SDCRef, into func(context.Context, io.Reader) error) (string, error) {
 	if c.sdc == nil {
-		return "", nf.E(nf.Unsupported, "fetch", "a chart of SDC", errors.New("SDC is not used; the operator sets --sdc-url and --sdc-mode"))
+		return "", nf.E(nf.Unsupported, "fetch", "a package of SDC", errors.New("SDC is not used; the operator sets --sdc-url and --sdc-mode"))
 	}
-	chart, err := c.sdc.Chart(ctx, sdc.ChartRef(ref))
+	found, err := c.sdc.Package(ctx, sdc.PackageRef(ref))
 	if err != nil {
 		return "", err
 	}
-	return chart.URL, c.sdc.Download(ctx, chart, into)
+	return found.URL, c.sdc.Download(ctx, found, into)
 }
 
 // designs are the packages that requests name by the UUID of a service or resource of
@@ -68,15 +68,15 @@ func (d designs) Fetch(ctx context.Context, id string, into func(context.Context
 	if d.of.sdc.client == nil || !uuidForm.MatchString(id) {
 		return absent
 	}
-	chart, err := d.of.sdc.client.Chart(ctx, sdc.ChartRef{Service: id})
+	found, err := d.of.sdc.client.Package(ctx, sdc.PackageRef{Service: id})
 	if nf.KindOf(err) == nf.NotFound {
-		chart, err = d.of.sdc.client.Chart(ctx, sdc.ChartRef{Resource: id})
+		found, err = d.of.sdc.client.Package(ctx, sdc.PackageRef{Resource: id})
 	}
 	if nf.KindOf(err) == nf.Invalid {
-		return nf.E(nf.Invalid, "use", "csar_id "+id, nf.Violations{{Field: "csar_id", Message: "has several charts in SDC; upload one of them as a package, with source.sdc"}})
+		return nf.E(nf.Invalid, "use", "csar_id "+id, nf.Violations{{Field: "csar_id", Message: "has several charts or packages in SDC; upload one of them as a package, with source.sdc"}})
 	}
 	if err != nil {
 		return err
 	}
-	return d.of.sdc.client.Download(ctx, chart, func(ctx context.Context, content io.Reader) error { return into(ctx, chart.URL, content) })
+	return d.of.sdc.client.Download(ctx, found, func(ctx context.Context, content io.Reader) error { return into(ctx, found.URL, content) })
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/csar/csartest"
+	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/sdc"
 )
 
@@ -34,6 +36,15 @@ func TestSDCPackages(t *testing.T) {
 	if all := d.do("GET", "/v1/packages", nil); len(all.field(t, "packages").([]any)) != 1 {
 		t.Errorf("nothing is stored of what is wrong: %s", all.body)
 	}
+
+	csar := designed("csar", rendertest.Zip(csartest.Files(map[string]string{"Files/kubernetes/web.yaml": webWorkload})))
+	csar.Resources[0].Artifacts[0].Type, csar.Resources[0].Modules = "ETSI_PACKAGE", nil
+	if _, err := d.Put(csar); err != nil {
+		t.Fatal(err)
+	}
+	id := d.want(http.StatusCreated, create(map[string]any{"service_uuid": "csar-service"})).text(t, "csar_id")
+	d.has("SOL005 shows the CSAR", d.want(http.StatusOK, d.do("GET", "/vnfpkgm/v1/vnf_packages/"+id, nil)), "vnfdId", any(csartest.VNFD))
+
 	off := startBareService(t)
 	off.want(http.StatusUnprocessableEntity, off.do("POST", "/v1/packages", map[string]any{"source": map[string]any{"sdc": map[string]any{"service_uuid": "vfw-service"}}}))
 }

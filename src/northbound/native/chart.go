@@ -40,12 +40,12 @@ type ChartRef struct {
 	SDC SDCRef // instead of the other fields
 }
 
-// SDCRef identifies a chart in SDC. It has a service or a resource.
+// SDCRef identifies a chart or another package in SDC. It has a service or a resource.
 type SDCRef struct {
 	Service  string // UUID of a version
 	Resource string // UUID of a version
 	Instance string // of a resource in the service; empty: any
-	Artifact string // name; empty: any chart
+	Artifact string // name; empty: any
 }
 
 // chartRef returns the chart that a request names, or nil.
