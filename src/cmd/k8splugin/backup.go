@@ -53,7 +53,9 @@ func createCommand(p process) *cobra.Command {
 		Long: `Write every record of the store to a file that only its recipients can read.
 
 The command opens the store itself: stop a service that uses the embedded
-database first. "backup download" gets a backup of a running service.`,
+database first. With MongoDB, stop all replicas first; otherwise, the backup may
+have records of different moments. With etcd, "backup download" gets a backup of
+a running service.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSecureStore(cmd, p, func(ctx context.Context, _ Config, v *secureStore) error {
 				summary, err := writeBackup(ctx, cmd.Flags(), v, args[0])
@@ -91,7 +93,8 @@ func restoreCommand(p process) *cobra.Command {
 		Use: "restore FILE", Short: "Restore a backup into an empty store", Args: cobra.ExactArgs(1),
 		Long: `Check the whole backup, and then write its records to the store. The store must
 be empty, or is emptied with --replace. It may be of another kind than the store
-that the backup was created from. The service must not be running.
+that the backup was created from. Stop all replicas of the service first: with an
+external store, the command does not detect running ones.
 
 The service resumes the operations that had not ended when the backup was created.
 Never restore a copy for a test where it can reach the real regions.`,

@@ -21,7 +21,9 @@ func backupDownload(s *session) *cobra.Command {
 		Use:   "download FILE --recipient RECIPIENT",
 		Short: "Download a backup of a running service",
 		Long: `Download a backup of a running service. Only the holder of the recipient's identity
-can read it. If the backup cannot be completed, the command writes no file.`,
+can read it. If the backup cannot be completed, the command writes no file. If the
+service uses MongoDB, the backup may have records of different moments: stop all
+replicas, and use "backup create" instead.`,
 		Example: "  k8splugin backup download monday.age --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
 		Args:    oneName,
 	}
