@@ -187,6 +187,48 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestFailingExcludesONAP checks that the alert on failed requests excludes the routes of
+// ONAP's API and no others: that API answers 500 for a missing object.
+func TestFailingExcludesONAP(t *testing.T) {
+	all := readAlerts(t)
+	at := slices.IndexFunc(all, func(a alert) bool { return a.Alert == "K8spluginFailing" })
+	if at < 0 {
+		t.Fatal("there is no alert on failed requests")
+	}
+	found := regexp.MustCompile(`route!~"([^"]+)"`).FindAllStringSubmatch(all[at].Expr, -1)
+	if len(found) != 2 || found[0][1] != found[1][1] {
+		t.Fatalf("the routes are %q, want the same in both parts of the quotient", found)
+	}
+	excluded := regexp.MustCompile("^(?:" + found[0][1] + ")$") // as Prometheus anchors it
+	var api struct {
+		Paths map[string]map[string]yaml.Node
+	}
+	if err := yaml.Unmarshal(readFile(t, "swagger.yaml"), &api); err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for path, methods := range api.Paths {
+		for method, node := range methods {
+			var o struct {
+				ID string `yaml:"operationId"`
+			}
+			if node.Kind != yaml.MappingNode || node.Decode(&o) != nil || o.ID == "" {
+				continue
+			}
+			onap := strings.HasPrefix(o.ID, "onap")
+			if onap {
+				count++
+			}
+			if excluded.MatchString(path) != onap {
+				t.Errorf("%s %s (%s): excluded is %t, want %t", method, path, o.ID, !onap, onap)
+			}
+		}
+	}
+	if count < 50 {
+		t.Errorf("swagger.yaml has %d operations of ONAP's API, want all of them", count)
+	}
+}
+
 // paragraph returns what stands below a heading.
 func paragraph(docs, heading string) string {
 	_, rest, _ := strings.Cut(docs, "\n### "+heading+"\n")
