@@ -127,7 +127,7 @@ func installations() map[string]installation {
 		"ONAP": {
 			reason: "in the place of ONAP's plugin, the service has its name, its port, its place on the bus and its broker",
 			values: "keys: {existingSecret: site-keys}\naccess: {insecureNoAuth: true}\n" + outside +
-				"onap: {enabled: true, msb: true, errors: strict, allowedCallbacks: [so-cnf-adapter, 10.0.0.0/8]}\nservice: {type: NodePort, nodePort: 30498}\n" +
+				"allowedCallbacks: [nfvo]\nonap: {enabled: true, msb: true, errors: strict, allowedCallbacks: [so-cnf-adapter, 10.0.0.0/8]}\nservice: {type: NodePort, nodePort: 30498}\n" +
 				"extraContainers: [{name: broker, image: broker}]\nextraVolumes: [{name: artifacts, emptyDir: {}}]\n",
 			objects: objects("Service/multicloud-k8s", "Deployment/site-k8splugin", "PodDisruptionBudget/site-k8splugin"),
 			check:   checkONAP,
@@ -150,7 +150,7 @@ func installations() map[string]installation {
 		},
 		"Everything else": {
 			reason: "what sites change is taken over",
-			values: sound + "user: 1000660000\naudit: {file: true, volume: {persistentVolumeClaim: {claimName: audit}}}\nsettings: {log-level: debug, max-package-bytes: 134217728, otlp-insecure: true}\n" +
+			values: sound + "allowedCallbacks: [nfvo, 10.0.0.0/8]\nuser: 1000660000\naudit: {file: true, volume: {persistentVolumeClaim: {claimName: audit}}}\nsettings: {log-level: debug, max-package-bytes: 134217728, otlp-insecure: true}\n" +
 				"drainSeconds: 60\npreStopSeconds: 0\nextraArgs: [\"--workers=64\"]\nextraEnv: [{name: K8SPLUGIN_LEASE_DURATION, value: 20s}]\npodLabels: {team: nfv}\npodAnnotations: {a: b}\n" +
 				"extraVolumeMounts: [{name: more, mountPath: /more}]\nextraVolumes: [{name: more, emptyDir: {}}]\nnodeSelector: {disk: fast}\ntolerations: [{operator: Exists}]\n" +
 				"affinity: {nodeAffinity: {}}\npriorityClassName: high\nimage: {tag: v2, pullSecrets: [{name: pull}]}\nnetworkPolicy: {egress: [{}]}\nservice: {type: LoadBalancer, annotations: {c: d}}\n" +
@@ -223,7 +223,7 @@ func checkONAP(t *testing.T, r release, cfg Config) {
 		"serviceName": "multicloud-k8s", "version": "v1", "url": "/", "protocol": "REST", "port": "9015", "enable_ssl": false, "visualRange": "1",
 	}}, bus)
 	same(t, "broker", "broker", r.pod(t).Spec.Containers[1].Name)
-	same(t, "errors and callbacks", []string{"strict", "so-cnf-adapter,10.0.0.0/8"}, []string{cfg.ONAPErrors, cfg.CallbackAllow})
+	same(t, "errors and callbacks", []string{"strict", "nfvo,so-cnf-adapter,10.0.0.0/8"}, []string{cfg.ONAPErrors, cfg.CallbackAllow})
 }
 
 func checkEverythingElse(t *testing.T, r release, cfg Config) {
@@ -231,6 +231,7 @@ func checkEverythingElse(t *testing.T, r release, cfg Config) {
 	same(t, "user", []int64{1000660000, 1000660000}, []int64{*pod.Spec.SecurityContext.RunAsUser, *pod.Spec.SecurityContext.FSGroup})
 	same(t, "settings", []any{"debug", int64(134217728), true, 64, 20 * time.Second, time.Minute, "/var/log/k8splugin/$(POD_NAME).log"},
 		[]any{cfg.LogLevel, cfg.MaxPackage, cfg.OTLPInsecure, cfg.Workers, cfg.Lease, cfg.DrainTimeout, cfg.AuditFile})
+	same(t, "callbacks", "nfvo,10.0.0.0/8", cfg.CallbackAllow)
 	same(t, "grace", int64(70), *pod.Spec.TerminationGracePeriodSeconds)
 	same(t, "lifecycle", nil, pod.Spec.Containers[0].Lifecycle)
 	same(t, "labels", "nfv", pod.Labels["team"])
@@ -283,7 +284,8 @@ func TestChartRefuses(t *testing.T) {
 		"Digest":         {"a short digest is rejected", sound + "image: {digest: \"sha256:12\"}\n", "at '/image/digest'"},
 		"Root":           {"the service does not run as root", sound + "user: 0\n", "at '/user'"},
 		"Label":          {"labels are strings", sound + "podLabels: {a: 1}\n", "at '/podLabels/a'"},
-		"Callback list":  {"a comma would split the item", sound + "onap: {allowedCallbacks: [\"a,b\"]}\n", "at '/onap/allowedCallbacks/0'"},
+		"Callback list":  {"a comma would split the item", sound + "allowedCallbacks: [\"a,b\"]\n", "at '/allowedCallbacks/0'"},
+		"Callbacks ONAP": {"a comma would split the item", sound + "onap: {allowedCallbacks: [\"a,b\"]}\n", "at '/onap/allowedCallbacks/0'"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

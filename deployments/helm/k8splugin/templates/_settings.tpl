@@ -42,11 +42,13 @@
 {{- if .Values.readinessRules -}}
 {{- $_ := set $s "readiness-rules" "/etc/k8splugin/config/readiness.yaml" -}}
 {{- end -}}
+{{- $callbacks := default list .Values.allowedCallbacks -}}
 {{- if .Values.onap.enabled -}}
 {{- $_ := set $s "onap-errors" .Values.onap.errors -}}
-{{- with .Values.onap.allowedCallbacks -}}
-{{- $_ := set $s "allowed-callbacks" (join "," .) -}}
+{{- $callbacks = concat $callbacks (default list .Values.onap.allowedCallbacks) -}}
 {{- end -}}
+{{- with $callbacks -}}
+{{- $_ := set $s "allowed-callbacks" (join "," .) -}}
 {{- end -}}
 {{- toYaml (merge $s .Values.settings) -}}
 {{- end -}}
