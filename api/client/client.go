@@ -758,8 +758,8 @@ type CloudRegion struct {
 	// creates for it. Without access rules, all projects may use everything.
 	Tenants *Tenants `json:"tenants,omitempty"`
 
-	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`, which have no API server
-	// and cannot be used.
+	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`: clouds for the machines of
+	// sites and for VNFs of virtual machines. They have no API server, and other requests cannot use them.
 	Type      RegionType `json:"type"`
 	UpdatedAt time.Time  `json:"updated_at"`
 
@@ -809,8 +809,8 @@ type CloudRegionCreate struct {
 	// creates for it. Without access rules, all projects may use everything.
 	Tenants *Tenants `json:"tenants,omitempty"`
 
-	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`, which have no API server
-	// and cannot be used.
+	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`: clouds for the machines of
+	// sites and for VNFs of virtual machines. They have no API server, and other requests cannot use them.
 	Type *RegionType `json:"type,omitempty"`
 }
 
@@ -844,8 +844,8 @@ type CloudRegionForm struct {
 	// Tenants Grants as a JSON object.
 	Tenants *string `json:"tenants,omitempty"`
 
-	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`, which have no API server
-	// and cannot be used.
+	// Type Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`: clouds for the machines of
+	// sites and for VNFs of virtual machines. They have no API server, and other requests cannot use them.
 	Type *RegionType `json:"type,omitempty"`
 }
 
@@ -2175,8 +2175,8 @@ type RegionState struct {
 // RegionStateBreaker State of the circuit breaker. `closed` allows all requests to the region, `half-open` allows one as a test, `open` allows none.
 type RegionStateBreaker string
 
-// RegionType Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`, which have no API server
-// and cannot be used.
+// RegionType Type of the region. Default `kubernetes`. Only Tacker's API registers regions of the type `openstack`: clouds for the machines of
+// sites and for VNFs of virtual machines. They have no API server, and other requests cannot use them.
 type RegionType string
 
 // RejectedEntry Object that A&AI rejects, and what it says.

@@ -49,7 +49,7 @@ type RegionType string
 // The types of regions.
 const (
 	KubernetesRegion RegionType = "kubernetes" // a Kubernetes cluster
-	OpenStackRegion  RegionType = "openstack"  // an OpenStack cloud, which creates the machines of sites
+	OpenStackRegion  RegionType = "openstack"  // an OpenStack cloud, which creates the machines of sites and of VNFs
 )
 
 // RegionOrigin says what registered a region.

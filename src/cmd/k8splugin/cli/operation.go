@@ -47,7 +47,7 @@ func operationCommand(s *session) *cobra.Command {
 func operationList(s *session) *cobra.Command {
 	cmd, q := listCommand(s, "List operations, newest first", operations(), operationColumns)
 	q.order.newest = true
-	q.add(cmd, "subject", "subject", "filter by subject: vnf_instance/ID or site/ID, or vnf_instance or site for all of them")
+	q.add(cmd, "subject", "subject", "filter by subject: KIND/ID, or KIND for all of them; the kinds are vnf_instance, site, network, volume, service and vnf")
 	q.add(cmd, "instance", "vnf_id", "filter by instance: its ID or name")
 	q.add(cmd, "state", "state", "filter by state: queued, running, succeeded, failed or cancelled")
 	q.project(cmd)
@@ -70,7 +70,7 @@ func operationList(s *session) *cobra.Command {
 		return err
 	}
 	completeFlag(cmd, "instance", s.ids(instances(), true))
-	completeFlag(cmd, "subject", fixed(string(nf.InstanceSubject), string(nf.SiteSubject), string(nf.ServiceSubject)))
+	completeFlag(cmd, "subject", fixed(string(nf.InstanceSubject), string(nf.SiteSubject), string(nf.NetworkSubject), string(nf.VolumeSubject), string(nf.ServiceSubject), string(nf.VNFSubject)))
 	completeFlag(cmd, "state", fixed("queued", "running", "succeeded", "failed", "cancelled"))
 	return cmd
 }
