@@ -141,7 +141,7 @@ func inventorySync(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "sync INSTANCE",
 		Short:             "Compare an instance with A&AI",
-		Long:              "Compare an instance with A&AI, and write what differs. The service does this on its own; the\ncommand is useful after somebody has changed A&AI, for example if it had rejected an object.",
+		Long:              "Compare an instance with A&AI, and write what differs. The service does this on its own; the\ncommand is useful after another client has changed A&AI, for example if it had rejected an object.",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {

@@ -123,7 +123,7 @@ func serviceUpdate(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update NAME [-f FILE]",
 		Short: "Change a network service, or retry its failure",
-		Long: `Change a network service, or bring its members to their description again.
+		Long: `Change a network service, or apply its description to its members again.
 
 The file is a merge patch with the fields of PATCH /v1/services/NAME. Its list of
 members replaces the former one. Without a file, the description does not change:
@@ -149,8 +149,8 @@ func serviceUndo(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo NAME",
 		Short: "Undo the failed operation of a network service",
-		Long: `Undo the failed operation of a network service: its members become what they were
-before. A network service that was never ready is deleted.` + siteWaitHelp,
+		Long: `Undo the failed operation of a network service, with its changes to the members. A
+network service that was never ready is deleted.` + siteWaitHelp,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(services(), false),
 	}
