@@ -109,13 +109,38 @@ func refusalKind(s metav1.Status) (nf.Kind, string) {
 		return nf.TooLarge, ""
 	case metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable, metav1.StatusReasonUnsupportedMediaType:
 		return nf.Unsupported, ""
-	case metav1.StatusReasonUnknown:
+	}
+	return codeKind(s)
+}
+
+// codeKind is refusalKind for a response whose reason is not known. A webhook may deny a
+// request with any reason, or with none; the API server only ensures that the code is at
+// least 400.
+func codeKind(s metav1.Status) (nf.Kind, string) {
+	switch s.Code {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return nf.Invalid, ""
+	case http.StatusUnauthorized:
+		return nf.Unreachable, nf.ReasonUnauthorized
+	case http.StatusForbidden:
+		return forbidden(s)
+	case http.StatusNotFound:
+		return nf.NotFound, ""
+	case http.StatusConflict:
+		return nf.Conflict, ""
+	case http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests:
+		return nf.Unreachable, nf.ReasonUnavailable
+	case http.StatusInternalServerError:
 		// Server-side apply of an object that does not fit its schema (an unknown
 		// field, a wrong type) fails with 500 and without a reason. Internal
 		// errors of the API server have the reason InternalError.
-		if s.Code == http.StatusInternalServerError || s.Code == http.StatusUnprocessableEntity {
+		if s.Reason == metav1.StatusReasonUnknown {
 			return nf.Invalid, ""
 		}
+	}
+	foreign := apierrors.HasStatusCause(&apierrors.StatusError{ErrStatus: s}, metav1.CauseTypeUnexpectedServerResponse)
+	if !foreign && s.Code >= http.StatusBadRequest && s.Code < http.StatusInternalServerError {
+		return nf.Failed, ""
 	}
 	return nf.Unreachable, nf.ReasonUnavailable
 }
