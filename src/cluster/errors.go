@@ -131,10 +131,7 @@ func codeKind(s metav1.Status) (nf.Kind, string) {
 	case http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests:
 		return nf.Unreachable, nf.ReasonUnavailable
 	case http.StatusInternalServerError:
-		// Server-side apply of an object that does not fit its schema (an unknown
-		// field, a wrong type) fails with 500 and without a reason. Internal
-		// errors of the API server have the reason InternalError.
-		if s.Reason == metav1.StatusReasonUnknown {
+		if s.Reason == metav1.StatusReasonUnknown && isMisfit(s.Message) {
 			return nf.Invalid, ""
 		}
 	}
@@ -143,6 +140,20 @@ func codeKind(s metav1.Status) (nf.Kind, string) {
 		return nf.Failed, ""
 	}
 	return nf.Unreachable, nf.ReasonUnavailable
+}
+
+// isMisfit reports whether a message says that an applied object does not fit its schema:
+// an unknown field, or a wrong type. The API server responds with 500 and without a reason,
+// as it does to an error of etcd, which is temporary. The protocol has nothing else that
+// tells them apart, so the texts of Kubernetes' package managedfields, and of the merge that
+// it calls, are matched.
+func isMisfit(message string) bool {
+	for _, words := range [...]string{"failed to create typed ", "failed to convert new ", "failed to merge config: ", "failed to get field set: "} {
+		if strings.HasPrefix(message, words) {
+			return true
+		}
+	}
+	return false
 }
 
 func forbidden(s metav1.Status) (nf.Kind, string) {

@@ -46,6 +46,15 @@ func TestApplyRefused(t *testing.T) {
 		"conflict":  {"a code that has a kind", 409, denial(409, "twice", said), nf.Conflict, "", said, 1},
 		"entity":    {"a code that has a kind", 422, denial(422, "wrong", said), nf.Invalid, "", said, 1},
 		"legal":     {"any other code of a denial", 451, denial(451, "", said), nf.Failed, "", said, 1},
+		"misfit": {
+			"the object does not fit its schema", 500, denial(500, "", "failed to create typed patch object (ns/a; /v1, Kind=ConfigMap): .extra: field not declared in schema"),
+			nf.Invalid, "", ".extra: field not declared", 1,
+		},
+		"convert": {
+			"a value cannot be converted", 500, denial(500, "", "failed to convert new object (ns/a; /v1, Kind=ConfigMap) to proper version: quantities must match"),
+			nf.Invalid, "", "quantities must match", 1,
+		},
+		"etcd":      {"etcd has no leader", 500, denial(500, "", "etcdserver: leader changed"), nf.Unreachable, nf.ReasonUnavailable, "leader changed", attempts},
 		"throttled": {"a code that is temporary", 429, denial(429, "slow down", said), nf.Unreachable, nf.ReasonUnavailable, said, attempts},
 		"foreign":   {"the response is not of an API server, which may answer later", 418, "", nf.Unreachable, nf.ReasonUnavailable, "418", attempts},
 	}
@@ -65,4 +74,22 @@ func TestApplyRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestApplyDuringElection applies an object while etcd elects a leader.
+func TestApplyDuringElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		_, c, _ := alone(t, patches(func(*http.Request) (*http.Response, error) {
+			if sent++; sent <= 2 {
+				return answer(500, denial(500, "", "etcdserver: leader changed"))
+			}
+			return answer(201, aConfigMap(1))
+		}))
+		changes, err := c.ApplyNew(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", "ns", "a", "1")})
+		if err != nil || sent != 3 {
+			t.Errorf("after %d requests: %v", sent, err)
+		}
+		diff(t, "the object is created", map[string]nf.Action{"a": nf.Created}, actions(changes))
+	})
 }

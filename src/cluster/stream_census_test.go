@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -218,6 +219,7 @@ func TestHopeless(t *testing.T) {
 		"slow":      {"the region may be faster later", errSlow, false},
 		"held back": {"the breaker closes later", &breaker.OpenError{}, false},
 		"expired":   {"the place is listed again", apierrors.NewResourceExpired("too old"), false},
+		"no leader": {"etcd has a leader later", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: leader changed"}}, false},
 		"garbage":   {"something else may answer in the region's place for a while", errGarbage, false},
 		"replaced":  {"the cluster never comes back", errReplaced, true},
 		"oversized": {"it is as large the next time", &oversized{}, true},
