@@ -51,7 +51,8 @@ func newWorld() *world {
 			Phase:  "Running", IPs: []string{"10.0.0.7"}, Workload: web,
 			Interfaces: []nf.Interface{{Name: "eth0", Network: "kindnet", IPs: []string{"10.0.0.7"}}, {Name: "net1", Network: "oam", IPs: []string{"10.9.0.4/24"}, MAC: "0a:58:0a:09:00:04"}},
 		}},
-		marks: make(chan aaisource.Mark), censuses: map[string]int{}, refuses: map[string]error{},
+		marks: make(chan aaisource.Mark), censuses: map[string]int{},
+		refuses: map[string]error{"VirtualMachineInstance": nf.E(nf.Unsupported, "list", "VirtualMachineInstance objects", nil)},
 	}
 }
 
@@ -90,8 +91,8 @@ func (w *world) Census(ctx context.Context, _ string, kind nf.Ref) iter.Seq2[aai
 	return func(yield func(aaisource.Mark, error) bool) {
 		w.count(kind, 1)
 		defer w.count(kind, -1)
-		if kind.Kind != "Pod" {
-			yield(aaisource.Mark{}, nf.E(nf.Unsupported, "list", kind.Kind, nil))
+		if err := w.refuses[kind.Kind]; err != nil {
+			yield(aaisource.Mark{}, err)
 			return
 		}
 		for _, m := range w.first {

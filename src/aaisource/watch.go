@@ -114,7 +114,7 @@ func (s *Source) watch(ctx context.Context, id string, kind nf.Ref, r *region) {
 		}
 		switch k := nf.KindOf(err); {
 		case err == nil:
-		case k == nf.Unsupported || k == nf.Forbidden:
+		case k == nf.Unsupported || k == nf.Failed && nf.ReasonOf(err) == nf.ReasonForbidden:
 			r.sync(kind, nil) // it has, or shows, no pods of the kind
 			failures++
 		default:
