@@ -65,35 +65,40 @@ func (a *application) provide(ctx context.Context) (nf.Change, error) {
 	return changeOf(a.target, &made.ObjectMeta, nf.Created), nil
 }
 
-// established waits until objects without an owner are current.
+// established waits until objects without an owner are current. Each has its own watch:
+// one of all objects of a kind, such as the CustomResourceDefinitions, could exceed the
+// limits of the region.
 func established(ctx context.Context, c *client, targets []target, changes []nf.Change) error {
-	streams := newStreamSet(c, nf.Subject{})
-	waiting := map[string]bool{}
-	for i, t := range targets {
-		q := query{}
-		if len(targets) == 1 {
-			q.fields = "metadata.name=" + t.ref.Name
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := each(c.parallel, len(targets), func(i int) error {
+		err := becomeCurrent(waiting, c, targets[i], changes[i])
+		if err != nil {
+			cancel(err) // otherwise each would wait for the others
 		}
-		streams.addTarget(t.kind.in(t.ref.Namespace), q, t.ref.Key())
-		waiting[changes[i].Key()] = true
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		return context.Cause(waiting)
 	}
+	return err
+}
+
+// becomeCurrent waits until an object without an owner is current.
+func becomeCurrent(ctx context.Context, c *client, t target, change nf.Change) error {
+	streams := newStreamSet(c, nf.Subject{})
+	streams.addTarget(t.kind.in(t.ref.Namespace), query{fields: "metadata.name=" + t.ref.Name}, t.ref.Key())
 	var last nf.Health
 	var wrong error
-	streams.watch(ctx, changes, func(h nf.Health, err error) bool {
-		switch {
-		case err != nil:
-			wrong = err
-		case h.Status == nf.Current:
-			delete(waiting, h.Key())
-		case h.Status == nf.StatusFailed || h.Status == nf.Absent:
+	streams.watch(ctx, []nf.Change{change}, func(h nf.Health, err error) bool {
+		last, wrong = h, err
+		if h.Status == nf.StatusFailed || h.Status == nf.Absent {
 			wrong = nf.E(nf.Failed, "apply", "the objects", nf.Violations{{Object: h.Ref, Message: "is " + string(h.Status) + ": " + h.Message}})
-		default:
-			last = h
 		}
-		return wrong == nil && len(waiting) > 0
+		return wrong == nil && h.Status != nf.Current
 	})
-	if wrong == nil && len(waiting) > 0 {
-		wrong = c.region.fail(ctx, "wait for", "the objects", fmt.Errorf("%s is %s: %s: %w", last.Ref, last.Status, last.Message, context.Cause(ctx)))
+	if wrong == nil && last.Status != nf.Current {
+		wrong = c.region.fail(ctx, "wait for", "the objects", fmt.Errorf("%s is %s: %s: %w", t.ref, last.Status, last.Message, context.Cause(ctx)))
 	}
 	return wrong
 }

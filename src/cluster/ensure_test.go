@@ -2,7 +2,12 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -43,6 +48,94 @@ func TestEnsureIsInterrupted(t *testing.T) {
 	cancel()
 	if _, err := c.Ensure(ctx, []*unstructured.Unstructured{stuck}); err == nil {
 		t.Error("a request that is over says nothing of it")
+	}
+}
+
+// definitionText is a CustomResourceDefinition. It is established unless it is pending.
+func definitionText(name, text string) string {
+	established := "True"
+	if strings.HasPrefix(name, "pending") {
+		established = "False"
+	}
+	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":%q,"uid":%q,"resourceVersion":"1","generation":1,
+		"annotations":{"text":%q}},"status":{"conditions":[{"type":"NamesAccepted","status":"True"},{"type":"Established","status":%q,"reason":"Installing"}]}}`, name, name, text, established)
+}
+
+// defining is a region with many large CustomResourceDefinitions, and any other one that
+// a request names.
+type defining struct {
+	mu        sync.Mutex
+	selectors []string // of lists
+}
+
+func (d *defining) respond(req *http.Request) (*http.Response, error) {
+	const all = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	name, isObject := strings.CutPrefix(req.URL.Path, all+"/")
+	switch {
+	case req.URL.Path == "/apis":
+		return answer(200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apiextensions.k8s.io","versions":[{"groupVersion":"apiextensions.k8s.io/v1","version":"v1"}]}]}`)
+	case req.URL.Path == "/apis/apiextensions.k8s.io/v1":
+		return answer(200, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apiextensions.k8s.io/v1","resources":[
+			{"name":"customresourcedefinitions","namespaced":false,"kind":"CustomResourceDefinition","verbs":["get","list","watch","patch","delete"]}]}`)
+	case isObject:
+		return answer(200, definitionText(name, ""))
+	case req.URL.Path != all || req.URL.Query().Get("watch") != "":
+		return served(req)
+	}
+	selector := req.URL.Query().Get("fieldSelector")
+	d.mu.Lock()
+	d.selectors = append(d.selectors, selector)
+	d.mu.Unlock()
+	var items []string
+	one, isOne := strings.CutPrefix(selector, "metadata.name=")
+	switch {
+	case isOne && !strings.HasPrefix(one, "gone"):
+		items = []string{definitionText(one, "")}
+	case !isOne:
+		for i := range 200 {
+			items = append(items, definitionText(fmt.Sprint("foreign", i), strings.Repeat("x", 20<<10)))
+		}
+	}
+	return answer(200, `{"kind":"CustomResourceDefinitionList","apiVersion":"apiextensions.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[`+strings.Join(items, ",")+`]}`)
+}
+
+// TestEnsureOfDefinitions waits for CustomResourceDefinitions in a region with more of them
+// than fit into memory.
+func TestEnsureOfDefinitions(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		names  []string
+		want   nf.Kind // Internal: no error
+	}{
+		"two":  {"others are not read", []string{"a", "b"}, nf.Internal},
+		"gone": {"one that does not become current ends the wait for the others", []string{"pending", "gone"}, nf.Failed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &defining{}
+				p, _ := stubbed(map[string]stub{"east": d.respond})
+				p.cfg.limits.kept = 1 << 20
+				c := opening(t, p, "east")
+				var all []*unstructured.Unstructured
+				for _, name := range tc.names {
+					u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+					u.SetName(name)
+					all = append(all, u)
+				}
+				_, err := c.Ensure(t.Context(), all)
+				if tc.want != nf.Internal {
+					wantKind(t, err, tc.want)
+				} else if err != nil {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+				for _, selector := range d.selectors {
+					if selector == "" {
+						t.Errorf("%s: all objects are read: %q", tc.reason, d.selectors)
+					}
+				}
+			})
+		})
 	}
 }
 
