@@ -267,7 +267,8 @@ func (n namespace) awaitRemoval(ctx context.Context, uid types.UID) error {
 	set.addTarget(namespaceKind.in(""), query{fields: "metadata.name=" + n.target.ref.Name}, n.target.ref.Key())
 	var err error
 	gone := false
-	set.watch(ctx, []nf.Change{{Ref: n.target.ref, UID: string(uid)}}, func(h nf.Health, failure error) bool {
+	deleted := nf.Change{Ref: n.target.ref, UID: string(uid), Action: nf.Deleted} // so another namespace of this name does not count
+	set.watch(ctx, []nf.Change{deleted}, func(h nf.Health, failure error) bool {
 		gone, err = h.Status == nf.Absent && failure == nil, failure
 		return !gone && failure == nil
 	})
