@@ -40,7 +40,7 @@ func (bt *breakerTransport) forward(req *http.Request) (*http.Response, error) {
 	}
 	var p progress
 	resp, err := bt.next.RoundTrip(req.WithContext(p.trace(req.Context())))
-	if err == nil && resp.StatusCode == http.StatusUnauthorized && bt.tokens != nil {
+	if err == nil && bt.tokens != nil && denied(req, resp) {
 		bt.tokens.reject(token)
 	}
 	if err == nil || !p.connecting.Load() { // otherwise the failure is local

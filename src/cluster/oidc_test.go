@@ -39,11 +39,14 @@ func (p *provider) set(change func(*provider)) {
 	change(p)
 }
 
+// usagePath is a path of an aggregated API, whose server does not accept the API server.
+const usagePath = "/apis/metrics.k8s.io/v1beta1/pods"
+
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.URL.Path != "/token" {
-		if r.Header.Get("Authorization") != "Bearer "+p.valid {
+		if r.Header.Get("Authorization") != "Bearer "+p.valid || r.URL.Path == usagePath {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 		return
@@ -105,6 +108,35 @@ func TestPasswordGrant(t *testing.T) {
 	}
 	diff(t, "what the provider is asked", want, p.form)
 	diff(t, "the credential is known without an expiry", nf.Credential{Kind: "oidc"}, credentialOf(access))
+}
+
+// TestPasswordGrantOfAggregatedAPI has the server of an aggregated API respond with 401: the
+// token of the region remains.
+func TestPasswordGrantOfAggregatedAPI(t *testing.T) {
+	p := &provider{now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
+	server := httptest.NewTLSServer(p)
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	access := nf.Access{Server: server.URL, CA: ca, OIDC: &nf.OIDC{TokenURL: server.URL + "/token", ClientID: "k8s", Username: "u", Password: nf.Secret("p"), CA: ca}}
+	rejections := 0
+	pool := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), Clock: p.clock, Rejected: func(string, nf.Access) { rejections++ }})
+	c, err := pool.Open("east", access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.transport.CloseIdleConnections()
+	for range 3 {
+		if err := c.tryOnce(t.Context()); err != nil {
+			t.Error(err)
+		}
+		p.set(func(p *provider) { p.now = p.now.Add(time.Minute) })
+		if err := c.client.verb(http.MethodGet).AbsPath(usagePath).MaxRetries(0).Do(t.Context()).Error(); err == nil {
+			t.Error("the aggregated API responds")
+		}
+	}
+	if p.grants != 1 || rejections > 0 {
+		t.Errorf("the token was fetched %d times, and rejected %d times", p.grants, rejections)
+	}
 }
 
 // TestPasswordGrantFails holds what is told of a provider that gives no token.

@@ -138,7 +138,7 @@ func (bt *breakerTransport) RoundTrip(req *http.Request) (*http.Response, error)
 		call.Code = strconv.Itoa(resp.StatusCode)
 	}
 	bt.cfg.Observe(call)
-	if rejected(resp, err) {
+	if rejected(req, resp, err) {
 		bt.cfg.Rejected(bt.region, bt.access)
 	}
 	bt.closeIdle()
@@ -328,6 +328,10 @@ func (bt *breakerTransport) record(req *http.Request, t breaker.Ticket, resp *ht
 		bt.breaker.Abandoned(t) // says nothing about the API server itself
 		bt.health.markProbed()
 		return nf.ReasonUnavailable
+	case resp.StatusCode == http.StatusUnauthorized && !denied(req, resp):
+		bt.breaker.Responded()
+		bt.health.markProbed()
+		return nf.ReasonUnauthorized
 	case unavailable(resp):
 		reason, err = nf.ReasonUnavailable, fmt.Errorf("it answers %s", statusText(resp.StatusCode))
 	default:
@@ -358,9 +362,16 @@ func unavailable(resp *http.Response) bool {
 // rejected reports whether the credentials of a request were not accepted: by the
 // API server, or by a proxy before it, which refuses a client certificate with an
 // alert of TLS.
-func rejected(resp *http.Response, err error) bool {
+func rejected(req *http.Request, resp *http.Response, err error) bool {
 	alert, failed := errors.AsType[*net.OpError](err)
-	return resp != nil && resp.StatusCode == http.StatusUnauthorized || failed && alert.Op == "remote error"
+	return resp != nil && denied(req, resp) || failed && alert.Op == "remote error"
+}
+
+// denied reports whether a response shows that the API server does not accept the
+// credentials of the request. The server of an aggregated API also responds with 401,
+// if it does not accept those of the API server.
+func denied(req *http.Request, resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized && !delegated(req.URL.Path)
 }
 
 // delegated reports whether the API server may forward requests for the path to

@@ -146,6 +146,13 @@ func TestGuardTellsOutcomes(t *testing.T) {
 				return answer(503, "")
 			}, Call{Code: "503", Reason: "unavailable"}, nf.RegionUnknown, "",
 		},
+		"aggregated API's denial": {
+			"the server of an aggregated API does not accept the API server",
+			func(req *http.Request) (*http.Response, error) {
+				req.URL.Path = "/apis/metrics.k8s.io/v1beta1/pods"
+				return answer(401, "")
+			}, Call{Code: "401", Reason: "unauthorized"}, nf.RegionUnknown, "",
+		},
 		"Kubernetes' own API": {
 			"only the API server itself serves this API",
 			func(req *http.Request) (*http.Response, error) {
