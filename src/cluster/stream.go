@@ -51,6 +51,9 @@ type sink interface {
 // watchTime is the timeout of a watch that the API server is asked for.
 const watchTime = 8 * time.Minute
 
+// shortWatch is the age below which several watches that end count as a fault of the server.
+const shortWatch = time.Second
+
 // initialTime is how long a watch may take to send the present state.
 const initialTime = 10 * time.Second
 
@@ -267,13 +270,20 @@ func (s *stream) addLean(u *unstructured.Unstructured, now map[string]bool) erro
 // watch watches the scope from a resource version, until a new list is
 // necessary, and returns the number of events.
 func (s *stream) watch(ctx context.Context, version string) (events int, err error) {
-	for ctx.Err() == nil {
+	for short := 0; ctx.Err() == nil; {
+		began := time.Now()
 		n, last, err := s.watchOnce(ctx, version)
 		events += n
 		if err != nil || n == 0 || s.initial != nil {
 			return events, err
 		}
 		version = last
+		if short++; time.Since(began) >= shortWatch {
+			short = 0
+		}
+		if short > 1 {
+			_ = s.client.pause(ctx, backoff(min(short, attempts))) // the loop checks the context itself
+		}
 	}
 	return events, nil
 }

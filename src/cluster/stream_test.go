@@ -205,6 +205,51 @@ func TestWatchEndsEvents(t *testing.T) {
 	}
 }
 
+// TestWatchesThatEnd counts the watches of a server that ends each after a bookmark.
+func TestWatchesThatEnd(t *testing.T) {
+	const most = 15 // in ten seconds; the pause between two grows to some seconds
+	cases := map[string]struct {
+		reason string
+		after  time.Duration // until the server ends a watch
+		least  int
+	}{
+		"at once": {"a server that ends all watches is not flooded", 0, 4},
+		"later":   {"a watch that lasted is resumed at once", shortWatch, 9},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				watches := 0
+				_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
+					query := req.URL.Query()
+					if query.Get("watch") == "" || query.Get("sendInitialEvents") != "" {
+						return served(req)
+					}
+					if watches++; watches > 100 {
+						return hole(req)
+					}
+					resp, err := answer(200, "")
+					resp.Body = io.NopCloser(io.MultiReader(
+						strings.NewReader(`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7"}}}`),
+						&drip{ctx: req.Context(), left: 1, pause: tc.after, end: io.EOF},
+					))
+					return resp, err
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				for _, err := range c.Watch(ctx, instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
+					if err != nil {
+						t.Errorf("%s: %v", tc.reason, err)
+					}
+				}
+				if watches > most || watches < tc.least {
+					t.Errorf("%s: %d watches, want %d to %d", tc.reason, watches, tc.least, most)
+				}
+			})
+		})
+	}
+}
+
 // TestWatchOfPresentState is about a watch that sends the present state first.
 func TestWatchOfPresentState(t *testing.T) {
 	added := `{"type":"ADDED","object":` + aConfigMap(2) + "}\n"

@@ -39,6 +39,7 @@ const (
 	Events    Behavior = "events"    // empty lists; watches send endless objects
 	Event     Behavior = "event"     // empty lists; watches send one endless object
 	Flicker   Behavior = "flicker"   // empty lists; watches end at once
+	Blink     Behavior = "blink"     // empty lists; watches end after one bookmark
 	Discovery Behavior = "discovery" // valid objects; endless discovery of kinds
 	Groups    Behavior = "groups"    // like Discovery, in the form of old servers: many groups to read one by one
 
@@ -53,7 +54,7 @@ const (
 // Behaviors returns all behaviors.
 func Behaviors() []Behavior {
 	return []Behavior{Flood, Dense, Deep, Pages, Expired, Stall, Drip, Silence, Garbage, Fragment, Redirect, Patience, Refusal, Denial,
-		Headers, Events, Event, Flicker, Discovery, Groups, Banner, Malformed, Trailer, Phrase, Goodbye}
+		Headers, Events, Event, Flicker, Blink, Discovery, Groups, Banner, Malformed, Trailer, Phrase, Goodbye}
 }
 
 // Secret is in the responses of some behaviors. No error may quote it.
@@ -243,6 +244,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 		for s.say(w, strings.Repeat("x", 64<<10)) {
 		}
 	case Flicker:
+	case Blink:
+		s.say(w, `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"1"}}}`)
 	case Discovery, Groups, Pages, Expired, Stall, Silence, Headers, Drip, Deep:
 		_ = http.NewResponseController(w).Flush() // an error means that the client has gone
 		<-r.Context().Done()
