@@ -132,7 +132,8 @@ func set(r *rest.Request, name, value string) {
 	}
 }
 
-// visit lists a scope and calls do with the metadata of each object. A kind
+// visit lists a scope and calls do with the metadata of each object. If do keeps it, the
+// rest of the page stays in memory, too. A kind
 // that is no longer served has no objects. Restart is called when the list
 // starts again.
 func (c *client) visit(ctx context.Context, p scope, labels string, do func(*metav1.ObjectMeta), restart func()) error {
@@ -159,7 +160,7 @@ func (c *client) pick(ctx context.Context, p scope, labels string, wanted map[st
 	out := map[string]*metav1.ObjectMeta{}
 	err := c.visit(ctx, p, labels, func(m *metav1.ObjectMeta) {
 		if key := p.ref(m).Key(); wanted[key] {
-			out[key] = m
+			out[key] = new(*m) // m would keep its page in memory
 		}
 	}, func() { clear(out) })
 	return out, err
