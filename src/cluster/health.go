@@ -105,7 +105,7 @@ func (s *streamSet) readOnce(ctx context.Context, unread reasons) error {
 	streams := slices.DeleteFunc(slices.Clone(s.streams), func(one *stream) bool { return one.aside })
 	errs := tryEach(ctx, s.client.parallel, len(streams), func(i int) error {
 		p := streams[i].scope
-		_, err := streams[i].list(ctx)
+		err := streams[i].list(ctx)
 		if err == nil && streams[i].unserved {
 			err = unserved(p.ref(&metav1.ObjectMeta{}))
 		}
@@ -129,8 +129,7 @@ func (s *streamSet) explain(ctx context.Context, except ...kind) {
 		return !one.aside || slices.ContainsFunc(except, func(k kind) bool { return k.GroupKind() == one.scope.kind.GroupKind() })
 	})
 	tryEach(ctx, s.client.parallel, len(streams), func(i int) error {
-		_, err := streams[i].list(ctx)
-		return err
+		return streams[i].list(ctx)
 	})
 }
 

@@ -36,7 +36,7 @@ type stream struct {
 	listing bool            // a watch has not sent the whole present state
 
 	unserved bool // the kind was not served at the last list
-	lasting  bool // it ends when the kind is no longer served; others then have no objects
+	lasting  bool // it ends when the kind is no longer served; others only if another version is
 	lean     bool // the sink keeps almost nothing of an object; a failed list ends the stream
 }
 
@@ -108,7 +108,11 @@ func (s *stream) release() {
 // unless the watch will send the present state first (version is empty).
 func (s *stream) begin(ctx context.Context) (version string, err error) {
 	if s.lean || s.listing || s.client.answers.listing.Load() {
-		return s.list(ctx)
+		version, err = s.read(ctx)
+		if s.unserved && !s.lasting && !s.lean {
+			err = s.vanish(ctx)
+		}
+		return version, err
 	}
 	s.initial = map[string]bool{}
 	return "", nil
@@ -124,18 +128,14 @@ func (s *stream) fallBack(err error) {
 	}
 }
 
-// list reads the scope into the view and returns its resource version.
-func (s *stream) list(ctx context.Context) (string, error) {
+// read lists the scope into the view and returns its resource version.
+func (s *stream) read(ctx context.Context) (string, error) {
 	if s.lean {
-		return s.listLean(ctx)
+		return s.readLean(ctx)
 	}
 	h := objectList{usage: s.client.transport.usage}
 	version, err := s.client.pages(ctx, s.scope, s.query, h.add, h.release)
-	if s.noteServed(err); s.unserved && !s.lasting {
-		h.release() // a kind that is not served has no objects
-		err = nil
-	}
-	if err != nil {
+	if s.noteServed(err); err != nil {
 		h.release()
 		return "", err
 	}
@@ -218,9 +218,9 @@ func (s *stream) acceptable(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// listLean is list for a lean stream: it releases each page before it reads the
+// readLean is read for a lean stream: it releases each page before it reads the
 // next one.
-func (s *stream) listLean(ctx context.Context) (string, error) {
+func (s *stream) readLean(ctx context.Context) (string, error) {
 	now := map[string]bool{}
 	forget := func(drop bool) {
 		for key := range now {

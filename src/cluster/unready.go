@@ -34,7 +34,7 @@ func (c *Cluster) Unready(ctx context.Context, owner nf.Subject, refs []nf.Ref, 
 		if s.scope.kind.GroupKind() == eventKind.GroupKind() {
 			return nil // report reads the events of the pods that it needs
 		}
-		_, err := s.list(ctx)
+		err := s.list(ctx)
 		return c.client.region.fail(ctx, "list", s.scope.kind.Kind+" objects", err)
 	})
 	if err != nil {

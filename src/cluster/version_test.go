@@ -14,7 +14,8 @@ import (
 
 // upgraded is a region with a Gizmo, whose older version the region stops serving.
 type upgraded struct {
-	late int // discoveries that still list the older version after that
+	late int  // discoveries that still list the older version after that
+	only bool // there is no newer version
 
 	mu       sync.Mutex
 	stopped  bool
@@ -65,14 +66,17 @@ func (u *upgraded) respond(req *http.Request) (*http.Response, error) {
 	version, rest, isObject := strings.Cut(path, "/")
 	switch {
 	case req.URL.Path == "/apis":
-		versions := `{"groupVersion":"example.org/v1","version":"v1"}`
+		var versions []string
+		if !u.only {
+			versions = append(versions, `{"groupVersion":"example.org/v1","version":"v1"}`)
+		}
 		if !u.stopped || u.late > 0 {
-			versions += `,{"groupVersion":"example.org/v1beta1","version":"v1beta1"}`
+			versions = append(versions, `{"groupVersion":"example.org/v1beta1","version":"v1beta1"}`)
 		}
 		if u.stopped {
 			u.late--
 		}
-		return answer(200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"example.org","versions":[`+versions+`]}]}`)
+		return answer(200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"example.org","versions":[`+strings.Join(versions, ",")+`]}]}`)
 	case isGizmo && !isObject:
 		return answer(200, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"example.org/`+version+`","resources":[
 			{"name":"gizmos","namespaced":true,"kind":"Gizmo","verbs":["get","list","watch","patch","delete"]}]}`)
@@ -190,6 +194,51 @@ func TestFollowAfterVersion(t *testing.T) {
 		}
 		diff(t, "the next subscriber gets them in another version", want, seen)
 	})
+}
+
+// TestWatchAfterVersion watches an object whose version the region stops serving.
+func TestWatchAfterVersion(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		late   int
+		only   bool
+		want   nf.Kind // Internal: no error
+	}{
+		"another version": {"the object exists in another version", 0, false, nf.Unreachable},
+		"late":            {"the list of versions follows later", 2, false, nf.Unreachable},
+		"no version":      {"the object was deleted with its kind", 2, true, nf.Internal},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u := &upgraded{late: tc.late, only: tc.only}
+				_, c, _ := alone(t, u.respond)
+				watch := func() (last nf.Status, err error) {
+					for h, err := range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: gizmo("v1beta1")}}) {
+						if err != nil {
+							return last, err
+						}
+						if last = h.Status; last == nf.Absent || len(u.asked("GET v1/")) > 0 {
+							return last, nil
+						}
+						u.stop()
+					}
+					return last, nil
+				}
+				last, err := watch()
+				if absent := last == nf.Absent; absent != tc.only || nf.ReasonOf(err) != map[bool]string{false: nf.ReasonUnavailable}[tc.only] {
+					t.Errorf("%s: its last status is %s, and then %v", tc.reason, last, err)
+				}
+				if tc.want == nf.Internal {
+					return
+				}
+				wantKind(t, err, tc.want)
+				if last, err = watch(); err != nil || last == nf.Absent {
+					t.Errorf("%s: the next watch finds it %s, %v", tc.reason, last, err)
+				}
+			})
+		})
+	}
 }
 
 // TestComparisonAfterVersion compares an object whose version is no longer served, and

@@ -24,8 +24,10 @@ import (
 //
 // An error ends the sequence. If the region becomes unreachable after the first
 // list, Watch waits for it. If the region is deregistered or gets another
-// kubeconfig, the sequence ends with nf.Unreachable, reason "replaced". When
-// the sequence has ended, all its goroutines have stopped.
+// kubeconfig, the sequence ends with nf.Unreachable, reason "replaced". If the region
+// no longer serves the version of a kind that is watched, but serves another one, it ends
+// with nf.Unreachable, reason "unavailable". When the sequence has ended, all its
+// goroutines have stopped.
 func (c *Cluster) Watch(ctx context.Context, owner nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error] {
 	return func(yield func(nf.Health, error) bool) {
 		var refs []nf.Ref
