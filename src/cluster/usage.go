@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -238,13 +240,27 @@ func (h *objectList) add(body []byte) (metav1.ListMeta, error) {
 	return list, nil
 }
 
-// decodePage returns the objects and the metadata of one page of a list.
+// decodePage returns the objects and the metadata of one page of a list. Objects without a
+// kind get that of the list. An UnstructuredList would decode each object twice.
 func decodePage(body []byte) ([]unstructured.Unstructured, metav1.ListMeta, error) {
-	var page unstructured.UnstructuredList
-	if err := page.UnmarshalJSON(body); err != nil {
-		return nil, metav1.ListMeta{}, err
+	var page struct {
+		APIVersion string           `json:"apiVersion"`
+		Kind       string           `json:"kind"`
+		Metadata   metav1.ListMeta  `json:"metadata"`
+		Items      []map[string]any `json:"items"`
 	}
-	return page.Items, metav1.ListMeta{Continue: page.GetContinue(), ResourceVersion: page.GetResourceVersion()}, nil
+	if json.Unmarshal(body, &page) != nil || page.Kind == "" {
+		return nil, metav1.ListMeta{}, errGarbage // the original error quotes the response
+	}
+	items := make([]unstructured.Unstructured, len(page.Items))
+	for i := range page.Items {
+		items[i].Object = page.Items[i]
+		if items[i].GetKind() == "" && items[i].GetAPIVersion() == "" {
+			items[i].SetKind(strings.TrimSuffix(page.Kind, "List"))
+			items[i].SetAPIVersion(page.APIVersion)
+		}
+	}
+	return items, page.Metadata, nil
 }
 
 // release drops the objects and returns their weight.
