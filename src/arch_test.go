@@ -206,7 +206,7 @@ var outside = map[string]struct {
 	"github.com/BurntSushi/toml":               {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"render/helm"}, "a chart may say what its values are to be like"},
 	"go.yaml.in/yaml/v3":                       {[]string{"render", "tosca", "access", "chartsource", "declared", "readiness", "openstack", "simulator/openstack", "cmd"}, "YAML with lines and columns, for what people write"},
-	"sigs.k8s.io/json":                         {[]string{"store/backup"}, "JSON without unknown, repeated or trailing data, as the API server reads it"},
+	"sigs.k8s.io/json":                         {[]string{"store/backup", "cluster"}, "JSON without unknown, repeated or trailing data, as the API server reads it; the events of its watches"},
 	"sigs.k8s.io/yaml":                         {[]string{"cmd", "declared", "bundle", "northbound/onap", "render/helm", "render/rendertest"}, "YAML as Kubernetes and Helm read and print it"},
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},
 	"go.opentelemetry.io":                      {[]string{"telemetry"}, "traces are made in one place; what is traced knows an interface of its own"},

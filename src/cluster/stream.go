@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -12,8 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -280,17 +281,15 @@ func (s *stream) watch(ctx context.Context, version string) (events int, err err
 		version = last
 		if short++; time.Since(began) >= shortWatch {
 			short = 0
-		}
-		if short > 1 {
+		} else if short > 1 {
 			_ = s.client.pause(ctx, backoff(min(short, attempts))) // the loop checks the context itself
 		}
 	}
 	return events, nil
 }
 
-// watchOnce reads one watch until it ends. It returns errCrowded if the region
-// has reached its limit of watches. client-go's watcher would leave a goroutine
-// behind, and log broken connections.
+// watchOnce reads one watch until it ends. It returns errCrowded if the region has reached
+// its limit of watches. client-go's watcher would leave a goroutine behind, and log breaks.
 func (s *stream) watchOnce(ctx context.Context, version string) (events int, last string, err error) {
 	share := s.client.transport.usage
 	if err := share.enter(ctx, share.watches); err != nil {
@@ -313,7 +312,7 @@ func (s *stream) watchOnce(ctx context.Context, version string) (events int, las
 	feed := &feed{ctx: ctx, body: body, usage: share}
 	defer feed.next()
 	source := io.Reader(feed)
-	for decoder := json.NewDecoder(source); ; events++ {
+	for decoder := kjson.NewDecoderCaseSensitivePreserveInts(source); ; events++ {
 		var e event
 		switch err := decoder.Decode(&e); {
 		case isOversized(err):
@@ -323,7 +322,7 @@ func (s *stream) watchOnce(ctx context.Context, version string) (events int, las
 		}
 		if feed.next() > share.limits.small { // a decoder keeps its largest buffer
 			source = io.MultiReader(decoder.Buffered(), source)
-			decoder = json.NewDecoder(source)
+			decoder = kjson.NewDecoderCaseSensitivePreserveInts(source)
 		}
 		if last, err = s.handle(e); err != nil {
 			return events, last, err
@@ -355,30 +354,31 @@ func (s *stream) watchRequest(version string) *rest.Request {
 // event is one event of a watch.
 type event struct {
 	Type   watch.EventType `json:"type"`
-	Object json.RawMessage `json:"object"`
+	Object any             `json:"object"` // decoded together with the event
 }
 
 // handle passes an event to the view, and returns its resource version.
 func (s *stream) handle(e event) (version string, err error) {
-	if e.Type == watch.Error {
+	object, _ := e.Object.(map[string]any)
+	u := &unstructured.Unstructured{Object: object}
+	switch {
+	case object != nil && e.Type == watch.Error:
 		var status metav1.Status
-		if err := json.Unmarshal(e.Object, &status); err != nil {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(object, &status) != nil {
 			return "", errGarbage
 		}
 		return "", apierrors.FromObject(&status)
-	}
-	u := &unstructured.Unstructured{}
-	if u.UnmarshalJSON(e.Object) != nil {
-		return "", errGarbage // the original error quotes the response
+	case u.GetKind() == "":
+		return "", errGarbage
 	}
 	switch e.Type {
 	case watch.Added, watch.Modified:
 		if err := s.acceptable(u); err != nil {
 			return "", err
 		}
-		weight := new(scale).weigh(e.Object)
-		if s.lean {
-			weight = leanWeight
+		weight := int64(leanWeight)
+		if !s.lean {
+			weight = weightOf(object)
 		}
 		if err := s.keep(weight); err != nil {
 			return "", err

@@ -330,3 +330,25 @@ func (s *scale) weigh(piece []byte) int64 {
 	}
 	return weight
 }
+
+// weightOf returns the weight of a decoded JSON value, which is about that of its text.
+func weightOf(value any) int64 {
+	const quotes, field, other = 2, 4, 4 // bytes of JSON in addition to a text, of a key, and of another value
+	switch v := value.(type) {
+	case map[string]any:
+		weight := valueWeight * int64(max(len(v), 1))
+		for key, item := range v {
+			weight += 2*int64(len(key)+field) + weightOf(item)
+		}
+		return weight
+	case []any:
+		weight := valueWeight * int64(max(len(v), 1))
+		for _, item := range v {
+			weight += weightOf(item)
+		}
+		return weight
+	case string:
+		return 2 * int64(len(v)+quotes)
+	}
+	return 2 * other
+}
