@@ -21,7 +21,7 @@ const (
 	ReasonIssuer        = "issuer"                 // the issuer of a token does not respond
 	ReasonKeystone      = "keystone"               // OpenStack's Keystone cannot validate a token
 	ReasonKey           = "encryption-key-missing" // the key that encrypts the store is missing
-	ReasonKMS           = "kms"                    // the key service does not respond
+	ReasonKMS           = "kms"                    // the key management service does not respond, or is not healthy
 	ReasonCompacted     = "compacted"              // the store no longer has the revision
 	ReasonNoSpace       = "no-space"               // the store rejects writes because its quota is used up; the cause says what to do
 	ReasonSSH           = "ssh"                    // SSH to a site's host failed

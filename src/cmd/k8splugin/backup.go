@@ -42,7 +42,7 @@ func storeFlags(flags *pflag.FlagSet) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	configFlags(all)
 	all.VisitAll(func(f *pflag.Flag) {
-		f.Hidden = !slices.Contains([]string{"config", "data", "store", "store-quota", "encryption-key-file"}, f.Name)
+		f.Hidden = !slices.Contains([]string{"config", "data", "store", "store-quota", "encryption-key-file", kmsFlag}, f.Name)
 	})
 	flags.AddFlagSet(all)
 }

@@ -44,6 +44,7 @@ type Config struct {
 
 	KeyFile string
 	Keys    nf.Secret // from the environment only, because flags are visible to other users
+	KMS     string    // endpoint of the service that encrypts the keys; empty: they are plaintext
 
 	AccessFile     string
 	InsecureNoAuth bool
@@ -117,6 +118,7 @@ func (c *Config) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&c.PruneObjects, "prune-objects", 10, "maximum number of objects that a change may delete without confirmation")
 	flags.Float64Var(&c.PruneShare, "prune-share", 0.5, "maximum share of an instance's objects that a change may delete without confirmation, if it deletes more than two objects")
 	flags.StringVar(&c.KeyFile, "encryption-key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
+	flags.StringVar(&c.KMS, kmsFlag, "", kmsUsage)
 	c.accessFlags(flags)
 	c.Keystone.flags(flags)
 	c.VNFNotify.flags(flags)
@@ -215,6 +217,9 @@ func (c *Config) validate() error {
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		wrong("listen", "must be host:port, got %q", c.Listen)
+	}
+	if _, err := keyService(c.KMS); err != nil {
+		wrong(kmsFlag, "%v", err)
 	}
 	if kind, location, outside := strings.Cut(c.Store, "://"); stores()[kind] == nil || outside && location == "" {
 		wrong("store", "must be %s, got %q", storeForms, masked(c.Store))

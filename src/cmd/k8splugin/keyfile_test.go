@@ -30,7 +30,7 @@ func newKeys(t *testing.T, file string) (id, text string) {
 	t.Helper()
 	ring, err := seal.Generate()
 	if err == nil {
-		err = ring.Save(file)
+		err = ring.Save(t.Context(), file, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

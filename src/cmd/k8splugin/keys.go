@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store/seal"
 )
@@ -18,27 +19,36 @@ import (
 // keyCommands returns the commands that edit the file with the store's
 // encryption keys. A running service notices the change.
 func keyCommands(p process) []*cobra.Command {
-	edit := func(use, short string, do func(cmd *cobra.Command, file string) error) *cobra.Command {
-		return &cobra.Command{
+	edit := func(use, short string, do func(cmd *cobra.Command, file keyFile) error) *cobra.Command {
+		cmd := &cobra.Command{
 			Use: use + " FILE", Short: short, Args: cobra.ExactArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error { return do(cmd, args[0]) },
+			RunE: func(cmd *cobra.Command, args []string) error {
+				endpoint := keyEndpoint(cmd, p)
+				service, err := keyService(endpoint)
+				if err != nil {
+					return cli.Usage(fmt.Errorf("cannot use --%s: %w", kmsFlag, err))
+				}
+				return do(cmd, keyFile{args[0], endpoint, service})
+			},
 		}
+		cmd.Flags().String(kmsFlag, "", kmsUsage)
+		return cmd
 	}
-	initialize := edit("init", "Create a key file with one new key", func(_ *cobra.Command, file string) error {
+	initialize := edit("init", "Create a key file with one new key", func(cmd *cobra.Command, file keyFile) error {
 		ring, err := seal.Generate()
 		if err == nil {
-			err = ring.Save(file)
+			err = file.save(cmd.Context(), ring)
 		}
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(p.stdout, "%s contains the new key %s. Records that it encrypts cannot be read without it: keep a copy elsewhere.\n", file, ring.IDs()[0])
+		fmt.Fprintf(p.stdout, "%s contains the new key %s. Records that it encrypts cannot be read without it: keep a copy elsewhere.\n", file.path, ring.IDs()[0])
 		return nil
 	})
-	rotate := edit("rotate", "Add a new key and make it the primary key", func(cmd *cobra.Command, file string) error {
+	rotate := edit("rotate", "Add a new key and make it the primary key", func(cmd *cobra.Command, file keyFile) error {
 		add, _ := cmd.Flags().GetBool("add")
 		promote, _ := cmd.Flags().GetString("promote")
-		return rotateKeys(p.stdout, file, add, promote)
+		return rotateKeys(cmd.Context(), p.stdout, file, add, promote)
 	})
 	rotate.Long = `Add a new key to the file and make it the primary key, which encrypts new records.
 The old keys stay, for the records that they encrypted. "k8splugin keys reencrypt"
@@ -51,11 +61,19 @@ rotate --promote ID FILE.`
 	rotate.Flags().Bool("add", false, "only add the key; --promote makes it the primary key later")
 	rotate.Flags().String("promote", "", "id of a key in the file to make the primary key")
 	rotate.MarkFlagsMutuallyExclusive("add", "promote")
-	return []*cobra.Command{initialize, rotate, pruneCommand(p)}
+	enclose := edit("seal", "Encrypt a key file with a key management service", func(cmd *cobra.Command, file keyFile) error {
+		return sealKeys(cmd.Context(), p.stdout, file)
+	})
+	enclose.Long = `Encrypt a plaintext key file with a key management service. If the file is
+encrypted already, and the service has a newer key, encrypt it with that key.`
+	disclose := edit("unseal", "Decrypt a key file that a key management service encrypts", func(cmd *cobra.Command, file keyFile) error {
+		return unsealKeys(cmd.Context(), p.stdout, file)
+	})
+	return []*cobra.Command{initialize, rotate, enclose, disclose, pruneCommand(p)}
 }
 
-func rotateKeys(out io.Writer, file string, add bool, promote string) error {
-	ring, err := seal.Load(file)
+func rotateKeys(ctx context.Context, out io.Writer, file keyFile, add bool, promote string) error {
+	ring, err := file.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -71,13 +89,13 @@ func rotateKeys(out io.Writer, file string, add bool, promote string) error {
 		}
 	}
 	if err == nil {
-		err = ring.Save(file)
+		err = file.save(ctx, ring)
 	}
 	if err != nil {
 		return err
 	}
 	if add {
-		fmt.Fprintf(out, "%s now also contains the key %s. New records are still encrypted with key %s.\n", file, id, ring.IDs()[0])
+		fmt.Fprintf(out, "%s now also contains the key %s. New records are still encrypted with key %s.\n", file.path, id, ring.IDs()[0])
 		return nil
 	}
 	fmt.Fprintf(out, "New records are encrypted with key %s. `k8splugin keys reencrypt` re-encrypts the others.\n", id)
@@ -102,12 +120,16 @@ database first.`,
 				if len(status.Missing) > 0 || status.Plain > 0 {
 					return nf.E(nf.Conflict, "prune", "the keys", fmt.Errorf("%d records are not encrypted, and the file lacks the keys %v of other records", status.Plain, status.Missing))
 				}
-				ring, err := seal.Load(cfg.keyFile())
+				file := keyFile{path: cfg.keyFile(), endpoint: cfg.KMS}
+				if file.service, err = keyService(cfg.KMS); err != nil {
+					return err
+				}
+				ring, err := file.load(ctx)
 				if err == nil {
 					ring, err = ring.Prune(slices.Sorted(maps.Keys(status.Records))...)
 				}
 				if err == nil {
-					err = ring.Save(cfg.keyFile())
+					err = file.save(ctx, ring)
 				}
 				if err == nil {
 					fmt.Fprintf(p.stdout, "%s contains %s\n", cfg.keyFile(), ring)

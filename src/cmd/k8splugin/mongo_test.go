@@ -29,7 +29,7 @@ func TestServiceOnMongoDB(t *testing.T) {
 	keys := filepath.Join(dir, "keys")
 	ring, err := seal.Generate()
 	if err == nil {
-		err = ring.Save(keys)
+		err = ring.Save(t.Context(), keys, nil)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -113,11 +113,15 @@ func (c Config) keys(ctx context.Context, db database, log *slog.Logger) (seal.K
 	if err != nil {
 		return nil, err
 	}
-	where, remedy := fmt.Sprintf("key file %q", c.keyFile()), "put the right file there"
+	file, where, remedy := c.keyFile(), fmt.Sprintf("key file %q", c.keyFile()), "put the right file there"
 	if len(c.Keys) > 0 {
-		where, remedy = envPrefix+"KEYS", "set the right keys"
+		file, where, remedy = "FILE", envPrefix+"KEYS", "set the right keys"
 	}
-	keys, err := c.givenKeys()
+	service, err := keyService(c.KMS)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := c.givenKeys(ctx, service)
 	if err == nil && inUse != "" {
 		_, err = keys.Find(ctx, inUse)
 	}
@@ -125,6 +129,8 @@ func (c Config) keys(ctx context.Context, db database, log *slog.Logger) (seal.K
 	switch {
 	case err == nil:
 		return keys, nil
+	case nf.ReasonOf(err) == nf.ReasonKMS || errors.Is(err, seal.ErrPlaintext) || errors.Is(err, seal.ErrEncrypted):
+		return nil, adviseKMS(err, file, c.KMS)
 	case inUse != "" && missing:
 		return nil, wrongKeys(fmt.Errorf("the store is encrypted with key %s, which %s does not have: %s", inUse, where, remedy))
 	case inUse != "":
@@ -134,7 +140,7 @@ func (c Config) keys(ctx context.Context, db database, log *slog.Logger) (seal.K
 	case !missing:
 		return nil, err
 	}
-	return c.newKeys(ctx, log)
+	return c.newKeys(ctx, service, log)
 }
 
 func wrongKeys(cause error) error {
@@ -142,29 +148,29 @@ func wrongKeys(cause error) error {
 }
 
 // givenKeys returns the configured keys, or nf.NotFound.
-func (c Config) givenKeys() (seal.Keys, error) {
+func (c Config) givenKeys(ctx context.Context, service seal.KeyService) (seal.Keys, error) {
 	if len(c.Keys) > 0 {
-		return seal.Parse(c.Keys)
+		return seal.Parse(ctx, c.Keys, service)
 	}
 	if c.Store == "memory" && c.KeyFile == "" {
 		return seal.Generate()
 	}
-	return seal.Follow(c.keyFile(), nil)
+	return seal.Follow(ctx, c.keyFile(), service, nil)
 }
 
 // newKeys creates the key file of a new store before the first record is
 // written. After an interrupted start, the next start uses that file.
-func (c Config) newKeys(ctx context.Context, log *slog.Logger) (seal.Keys, error) {
+func (c Config) newKeys(ctx context.Context, service seal.KeyService, log *slog.Logger) (seal.Keys, error) {
 	ring, err := seal.Generate()
 	if err != nil {
 		return nil, err
 	}
 	file := c.keyFile()
-	if err := ring.Save(file); err != nil && nf.KindOf(err) != nf.Exists {
+	if err := ring.Save(ctx, file, service); err != nil && nf.KindOf(err) != nf.Exists {
 		return nil, err
 	}
 	log.WarnContext(ctx, "generated a new store encryption key: back up this file, because the store cannot be read without it", "file", file)
-	return seal.Follow(file, nil)
+	return seal.Follow(ctx, file, service, nil)
 }
 
 // keyFile returns the path of the key file. By default it is next to the data

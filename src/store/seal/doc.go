@@ -5,7 +5,7 @@
 // The data key is wrapped by a key encryption key (KEK). The KEKs come from
 // Keys: a Keyring, a File that follows its changes, or an external key service.
 // A value can be decrypted only under the key of the store under which it was
-// put.
+// put. The file of a Keyring is plaintext, or a KeyService protects it.
 //
 // Values are compressed first, with a dictionary of what records have in common. So the
 // length of a stored value depends on its content, and not only on the length of that.

@@ -10,33 +10,32 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
-	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Load returns the keyring in a file. It returns nf.NotFound if there is no
-// file. It returns nf.Invalid if the file contains no keyring, cannot be read,
-// or is readable by others. The group may read it, because that is how secrets
-// are mounted into pods.
-func Load(path string) (*Keyring, error) {
-	k, _, err := load(path)
+// Load returns the keyring in a file, which the service encrypts. A nil service
+// means that the file is plaintext. Load returns nf.NotFound if there is no file. It
+// returns nf.Invalid if the file contains no keyring, is not encrypted in this way,
+// cannot be read, or is readable by others. It returns nf.Unreachable if the service
+// does not respond. The group may read the file, because that is how secrets are
+// mounted into pods.
+func Load(ctx context.Context, path string, service KeyService) (*Keyring, error) {
+	k, _, err := load(ctx, path, service)
 	return k, err
 }
 
 // load also returns the state of the file that it read.
-func load(path string) (*Keyring, fs.FileInfo, error) {
-	text, stat, err := read(path)
+func load(ctx context.Context, path string, service KeyService) (*Keyring, fs.FileInfo, error) {
+	content, stat, err := read(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	k, err := parseKeyring(text)
+	k, err := parseFile(ctx, content, service)
 	if err != nil {
-		return nil, nil, nf.E(nf.Invalid, "read", keyFile(path), err)
+		return nil, nil, failRead(keyFile(path), err)
 	}
-	k.origin = text
 	return k, stat, nil
 }
 
@@ -53,14 +52,17 @@ func read(path string) (nf.Secret, fs.FileInfo, error) {
 	if err == nil {
 		err = private(stat)
 	}
-	var text []byte
+	var content []byte
 	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(f, maxText+1))
+		content, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	}
+	if err == nil && len(content) > maxFile {
+		err = fmt.Errorf("it has more than %d bytes", maxFile)
 	}
 	if err != nil {
 		return nil, nil, nf.E(nf.Invalid, "read", keyFile(path), err)
 	}
-	return text, stat, nil
+	return content, stat, nil
 }
 
 // private returns an error if users other than the owner and the group can read
@@ -77,13 +79,22 @@ func private(stat fs.FileInfo) error {
 }
 
 // Save writes the keyring into the file that it was loaded from, or into a new
-// file that only the owner can read. The file is replaced atomically.
+// file that only the owner can read. The service encrypts it; a nil service means
+// plaintext. The file is replaced atomically.
 //
 // Save never overwrites a KEK that may have encrypted values. It returns
 // nf.Exists if the keyring was not loaded from the existing file. It returns
 // nf.Conflict if the file has changed since it was loaded, or another process
-// is saving. It overwrites a temporary file that a killed process left behind.
-func (k *Keyring) Save(path string) error {
+// is saving, and nf.Unreachable if the service does not respond. It overwrites a
+// temporary file that a killed process left behind.
+func (k *Keyring) Save(ctx context.Context, path string, service KeyService) error {
+	content := []byte(k.text)
+	if service != nil {
+		var err error
+		if content, err = enclose(ctx, content, service); err != nil {
+			return nf.E(nf.KindOf(err), "save", keyFile(path), err)
+		}
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -94,7 +105,7 @@ func (k *Keyring) Save(path string) error {
 	}
 	err = k.unchanged(path)
 	if err == nil {
-		err = fill(f, k.text)
+		err = fill(f, content)
 	}
 	if err == nil {
 		err = os.Rename(next, path)
@@ -144,17 +155,17 @@ func failSave(path string, err error) error {
 // unchanged returns an error unless the file has the content that the keyring
 // was loaded from, or is missing and the keyring is new.
 func (k *Keyring) unchanged(path string) error {
-	text, _, err := read(path)
+	content, _, err := read(path)
 	switch {
-	case nf.KindOf(err) == nf.NotFound && k.origin == nil:
+	case nf.KindOf(err) == nf.NotFound && k.origin.content == nil:
 		return nil
 	case nf.KindOf(err) == nf.NotFound:
 		return nf.E(nf.Conflict, "save", keyFile(path), errors.New("it was deleted after it was loaded"))
 	case err != nil:
 		return err
-	case k.origin == nil:
+	case k.origin.content == nil:
 		return nf.E(nf.Exists, "save", keyFile(path), nil)
-	case !bytes.Equal(text, k.origin):
+	case !bytes.Equal(content, k.origin.content):
 		return nf.E(nf.Conflict, "save", keyFile(path), errors.New("it was changed after it was loaded"))
 	}
 	return nil
@@ -173,124 +184,6 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// freshFor is the minimum time between two checks of the file for changes.
-const freshFor = time.Second
-
-// File is the current keyring in a file. Primary checks the file for a change,
-// at most once a second, and Find if it does not know an id. If the file
-// becomes unusable, File keeps the KEKs that were read last, and Healthy
-// returns the error.
-type File struct {
-	path  string
-	clock func() time.Time
-
-	mu        sync.Mutex // not held while the file is read
-	ring      *Keyring
-	stat      fs.FileInfo // of the file that ring was read from
-	checked   time.Time   // when the file was last checked
-	readError error       // why it could not be used then
-}
-
-var _ Keys = (*File)(nil)
-
-// Follow returns the keyring in a file, with the errors of Load. A nil clock
-// means time.Now.
-func Follow(path string, clock func() time.Time) (*File, error) {
-	if clock == nil {
-		clock = time.Now
-	}
-	ring, stat, err := load(path)
-	if err != nil {
-		return nil, err
-	}
-	return &File{path: path, clock: clock, ring: ring, stat: stat, checked: clock()}, nil
-}
-
-// Primary implements Keys.
-func (f *File) Primary(ctx context.Context) (KEK, error) {
-	ring, _ := f.fresh()
-	return ring.Primary(ctx)
-}
-
-// Find implements Keys.
-func (f *File) Find(ctx context.Context, id string) (KEK, error) {
-	found, err := f.present().Find(ctx, id)
-	if nf.KindOf(err) != nf.NotFound {
-		return found, err
-	}
-	f.reload()
-	found, err = f.present().Find(ctx, id)
-	if nf.KindOf(err) == nf.NotFound {
-		return nil, nf.E(nf.NotFound, "find", "encryption key "+strconv.Quote(id), f.why())
-	}
-	return found, err
-}
-
-// Healthy returns nf.Unreachable with the reason ReasonKey if the file cannot be
-// used. The process continues with the KEKs that it has read before, but a
-// restarted one could not.
-func (f *File) Healthy(context.Context) error {
-	if _, trouble := f.fresh(); trouble != nil {
-		return &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "the encryption keys", Reason: nf.ReasonKey, Err: trouble}
-	}
-	return nil
-}
-
-// fresh checks the file for a change, if a check is due, and returns the
-// keyring.
-func (f *File) fresh() (*Keyring, error) {
-	if f.due() {
-		stat, err := os.Stat(f.path)
-		if err != nil || !f.same(stat) {
-			f.reload()
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ring, f.readError
-}
-
-// due reports whether a check is due, to one caller at a time.
-func (f *File) due() bool {
-	now := f.clock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now.Sub(f.checked) < freshFor {
-		return false
-	}
-	f.checked = now
-	return true
-}
-
-// same reports whether the file is unchanged since it was read.
-func (f *File) same(stat fs.FileInfo) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.readError == nil && os.SameFile(stat, f.stat) && stat.Mode() == f.stat.Mode() &&
-		stat.Size() == f.stat.Size() && stat.ModTime().Equal(f.stat.ModTime())
-}
-
-func (f *File) reload() {
-	ring, stat, err := load(f.path)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.readError = err; err == nil {
-		f.ring, f.stat = ring, stat
-	}
-}
-
-func (f *File) present() *Keyring {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ring
-}
-
-func (f *File) why() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.readError
 }
 
 func keyFile(path string) string { return "key file " + strconv.Quote(path) }

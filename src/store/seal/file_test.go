@@ -22,9 +22,9 @@ func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "keys")
 	first := generate(t)
-	must(t, first.Save(path))
-	wantKind(t, "a new keyring does not overwrite one", generate(t).Save(path), nf.Exists)
-	loaded, err := seal.Load(path)
+	must(t, first.Save(t.Context(), path, nil))
+	wantKind(t, "a new keyring does not overwrite one", generate(t).Save(t.Context(), path, nil), nf.Exists)
+	loaded, err := seal.Load(t.Context(), path, nil)
 	must(t, err)
 	wantIDs(t, "what was saved is loaded", first.IDs(), loaded.IDs())
 
@@ -32,9 +32,9 @@ func TestSave(t *testing.T) {
 	must(t, err)
 	other, err := loaded.Rotate()
 	must(t, err)
-	must(t, one.Save(path))
-	wantKind(t, "of two who rotate at once, one keeps the other's key", other.Save(path), nf.Conflict)
-	loaded, err = seal.Load(path)
+	must(t, one.Save(t.Context(), path, nil))
+	wantKind(t, "of two who rotate at once, one keeps the other's key", other.Save(t.Context(), path, nil), nf.Conflict)
+	loaded, err = seal.Load(t.Context(), path, nil)
 	must(t, err)
 	wantIDs(t, "who came first is there", one.IDs(), loaded.IDs())
 	stat, err := os.Stat(path)
@@ -46,20 +46,20 @@ func TestSave(t *testing.T) {
 	saving, err := os.Create(path + ".new")
 	must(t, err)
 	must(t, syscall.Flock(int(saving.Fd()), syscall.LOCK_EX))
-	wantKind(t, "another process saves at the same time", loaded.Save(path), nf.Conflict)
+	wantKind(t, "another process saves at the same time", loaded.Save(t.Context(), path, nil), nf.Conflict)
 	_, err = saving.WriteString("left behind")
 	must(t, err)
 	must(t, saving.Close())
-	must(t, loaded.Save(path))
-	loaded, err = seal.Load(path)
+	must(t, loaded.Save(t.Context(), path, nil))
+	loaded, err = seal.Load(t.Context(), path, nil)
 	must(t, err)
 	wantIDs(t, "what a killed process left behind is not in the way", one.IDs(), loaded.IDs())
 	must(t, os.Remove(path))
-	wantKind(t, "a file that is gone is not made again behind somebody's back", loaded.Save(path), nf.Conflict)
+	wantKind(t, "a file that is gone is not made again behind somebody's back", loaded.Save(t.Context(), path, nil), nf.Conflict)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("saves that failed left %v, error %v", left, err)
 	}
-	if err := first.Save(filepath.Join(dir, "none", "keys")); err == nil {
+	if err := first.Save(t.Context(), filepath.Join(dir, "none", "keys"), nil); err == nil {
 		t.Error("a keyring was saved into a folder that is not there")
 	}
 }
@@ -67,12 +67,12 @@ func TestSave(t *testing.T) {
 // TestSaveRace has many rotate at once: every process that succeeded finds its key.
 func TestSaveRace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	must(t, generate(t).Save(path))
+	must(t, generate(t).Save(t.Context(), path, nil))
 	var saved [8]string
 	var all errgroup.Group
 	for i := range saved {
 		all.Go(func() error {
-			k, err := seal.Load(path)
+			k, err := seal.Load(t.Context(), path, nil)
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func TestSaveRace(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			err = k.Save(path)
+			err = k.Save(t.Context(), path, nil)
 			if err == nil {
 				saved[i] = id
 			} else if nf.KindOf(err) != nf.Conflict {
@@ -90,7 +90,7 @@ func TestSaveRace(t *testing.T) {
 		})
 	}
 	must(t, all.Wait())
-	k, err := seal.Load(path)
+	k, err := seal.Load(t.Context(), path, nil)
 	must(t, err)
 	won := 0
 	for _, id := range saved {
@@ -109,14 +109,14 @@ func TestSaveRace(t *testing.T) {
 
 func TestSaveThroughLink(t *testing.T) {
 	dir := t.TempDir()
-	must(t, generate(t).Save(filepath.Join(dir, "real")))
+	must(t, generate(t).Save(t.Context(), filepath.Join(dir, "real"), nil))
 	link := filepath.Join(dir, "link")
 	must(t, os.Symlink("real", link))
-	k, err := seal.Load(link)
+	k, err := seal.Load(t.Context(), link, nil)
 	must(t, err)
 	k, err = k.Rotate()
 	must(t, err)
-	must(t, k.Save(link))
+	must(t, k.Save(t.Context(), link, nil))
 	stat, err := os.Lstat(link)
 	must(t, err)
 	if stat.Mode()&fs.ModeSymlink == 0 {
@@ -150,8 +150,8 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, loadErr := seal.Load(c.path)
-			_, followErr := seal.Follow(c.path, nil)
+			_, loadErr := seal.Load(t.Context(), c.path, nil)
+			_, followErr := seal.Follow(t.Context(), c.path, nil, nil)
 			for _, err := range []error{loadErr, followErr} {
 				if c.kind == nf.Internal {
 					if err != nil {
@@ -177,11 +177,11 @@ func (c *clock) pass(d time.Duration) { c.now.Add(int64(d)) }
 
 func TestFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	must(t, generate(t).Save(path))
+	must(t, generate(t).Save(t.Context(), path, nil))
 	var now clock
-	mine, err := seal.Follow(path, now.time)
+	mine, err := seal.Follow(t.Context(), path, nil, now.time)
 	must(t, err)
-	theirs, err := seal.Follow(path, now.time)
+	theirs, err := seal.Follow(t.Context(), path, nil, now.time)
 	must(t, err)
 	before := primary(t, mine)
 
@@ -207,11 +207,11 @@ func TestFollow(t *testing.T) {
 
 func TestFollowThroughTrouble(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
-	must(t, generate(t).Save(path))
+	must(t, generate(t).Save(t.Context(), path, nil))
 	good, err := os.ReadFile(path)
 	must(t, err)
 	var now clock
-	keys, err := seal.Follow(path, now.time)
+	keys, err := seal.Follow(t.Context(), path, nil, now.time)
 	must(t, err)
 	raw := memory.New()
 	kv := seal.New(raw, keys)
@@ -258,9 +258,9 @@ func primary(t testing.TB, keys seal.Keys) string {
 // rotate has the file rotated, as a separate program does it.
 func rotate(t testing.TB, path string) {
 	t.Helper()
-	k, err := seal.Load(path)
+	k, err := seal.Load(t.Context(), path, nil)
 	must(t, err)
 	k, err = k.Rotate()
 	must(t, err)
-	must(t, k.Save(path))
+	must(t, k.Save(t.Context(), path, nil))
 }

@@ -17,7 +17,7 @@ func FuzzOpen(f *testing.F) {
 	must(f, err)
 	compressed, err := hex.DecodeString(compressedValue)
 	must(f, err)
-	keys, err := seal.Parse(nf.Secret(goldenKeyring))
+	keys, err := seal.Parse(f.Context(), nf.Secret(goldenKeyring), nil)
 	must(f, err)
 	f.Add([]byte(nil))
 	f.Add([]byte(goldenPlain))
@@ -63,14 +63,14 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"primaryKeyId":1,"key":[]}`)
 	f.Add(`{"key":[{"keyId":0,"keyData":{}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		k, err := seal.Parse(nf.Secret(text))
+		k, err := seal.Parse(t.Context(), nf.Secret(text), nil)
 		if err != nil {
 			if nf.KindOf(err) != nf.Invalid {
 				t.Errorf("the error is %v (%s)", err, nf.KindOf(err))
 			}
 			return
 		}
-		again, err := seal.Parse(k.Text())
+		again, err := seal.Parse(t.Context(), k.Text(), nil)
 		must(t, err)
 		wantIDs(t, "the text says the same", k.IDs(), again.IDs())
 		raw := memory.New()

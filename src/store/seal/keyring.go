@@ -19,10 +19,10 @@ import (
 )
 
 // Keyring is a set of KEKs, one of which is the primary. It is immutable: the
-// methods that edit it return a new one. Its stored form is an unencrypted Tink
-// keyset in JSON. Anyone with this text can read every store that the keyring
-// encrypts, and without it these stores cannot be read. The id of a KEK is its
-// keyId in the keyset.
+// methods that edit it return a new one. Its text is an unencrypted Tink keyset in
+// JSON. Anyone with this text can read every store that the keyring encrypts, and
+// without it these stores cannot be read. A KeyService can protect the text when it
+// is stored. The id of a KEK is its keyId in the keyset.
 //
 // New KEKs are of the type XAES-256-GCM, which can wrap any number of data
 // keys. Every other AEAD that Tink can read is accepted, too.
@@ -30,8 +30,14 @@ type Keyring struct {
 	handle  *keyset.Handle
 	keks    map[string]KEK // the enabled ones
 	primary string
-	text    nf.Secret // the stored form
-	origin  nf.Secret // content of the file that it was loaded from; nil: none
+	text    nf.Secret // the Tink keyset
+	origin  origin
+}
+
+// origin is what a keyring was loaded from. It is zero for a new one.
+type origin struct {
+	content nf.Secret // of the file
+	keyID   string    // of the service's key that encrypts the content; empty: it is plaintext
 }
 
 var _ Keys = (*Keyring)(nil)
@@ -47,17 +53,43 @@ func Generate() (*Keyring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot generate a keyring: %w", err)
 	}
-	return newKeyring(handle, nil)
+	return newKeyring(handle, origin{})
 }
 
-// Parse returns the keyring for a text that Text returned, or nf.Invalid. The
-// error does not contain the text.
-func Parse(text nf.Secret) (*Keyring, error) {
-	k, err := parseKeyring(text)
+// Parse returns the keyring for a text that Text returned or, with a service, for
+// the content of a file that Save wrote. It returns nf.Invalid for every other
+// text, and nf.Unreachable if the service does not respond. The error does not
+// contain the text.
+func Parse(ctx context.Context, text nf.Secret, service KeyService) (*Keyring, error) {
+	k, err := parseFile(ctx, text, service)
 	if err != nil {
-		return nil, nf.E(nf.Invalid, "read", "a keyring", err)
+		return nil, failRead("a keyring", err)
 	}
+	k.origin = origin{} // Save may write it to a new file
 	return k, nil
+}
+
+// failRead returns the error of a keyring that cannot be read. Only the service is
+// temporary.
+func failRead(subject string, err error) error {
+	kind := nf.Invalid
+	if nf.KindOf(err) == nf.Unreachable {
+		kind = nf.Unreachable
+	}
+	return nf.E(kind, "read", subject, err)
+}
+
+// parseFile returns the keyring in the content of a file.
+func parseFile(ctx context.Context, content nf.Secret, service KeyService) (*Keyring, error) {
+	text, keyID, err := disclose(ctx, content, service)
+	if err != nil {
+		return nil, err
+	}
+	k, err := parseKeyring(text)
+	if err == nil {
+		k.origin = origin{content, keyID}
+	}
+	return k, err
 }
 
 // parseKeyring drops the causes of Tink's errors, because the input is secret.
@@ -72,11 +104,11 @@ func parseKeyring(text []byte) (*Keyring, error) {
 	if handle.Len() > maxKEKs {
 		return nil, fmt.Errorf("it has %d keys; the limit is %d", handle.Len(), maxKEKs)
 	}
-	return newKeyring(handle, nil)
+	return newKeyring(handle, origin{})
 }
 
-func newKeyring(handle *keyset.Handle, origin nf.Secret) (*Keyring, error) {
-	k := &Keyring{handle: handle, keks: map[string]KEK{}, origin: origin}
+func newKeyring(handle *keyset.Handle, from origin) (*Keyring, error) {
+	k := &Keyring{handle: handle, keks: map[string]KEK{}, origin: from}
 	for i := range handle.Len() {
 		entry, err := handle.Entry(i)
 		if err != nil {
@@ -171,8 +203,12 @@ func (k Keyring) IDs() []string {
 	return ids
 }
 
-// Text returns the stored form, with the unencrypted KEKs, for Parse.
+// Text returns the unencrypted KEKs as a Tink keyset, for Parse.
 func (k *Keyring) Text() nf.Secret { return slices.Clone(k.text) }
+
+// EncryptedBy returns the id of the service's key that encrypts what the keyring
+// was loaded from, or "".
+func (k *Keyring) EncryptedBy() string { return k.origin.keyID }
 
 // Rotate returns the keyring with a new KEK as its primary. It combines Add and
 // Promote, for keyrings whose change reaches all replicas at the same time.

@@ -78,7 +78,7 @@ func TestPrune(t *testing.T) {
 			pruned, err := k.Prune(c.keep...)
 			must(t, err)
 			wantIDs(t, c.reason, c.want, pruned.IDs())
-			parsed, err := seal.Parse(pruned.Text())
+			parsed, err := seal.Parse(t.Context(), pruned.Text(), nil)
 			must(t, err)
 			wantIDs(t, "the text says the same", c.want, parsed.IDs())
 		})
@@ -87,11 +87,11 @@ func TestPrune(t *testing.T) {
 
 func TestTooManyKeys(t *testing.T) {
 	most := slices.Repeat([]*tinkpb.KeyTemplate{aead.AES256GCMKeyTemplate()}, 64)
-	k, err := seal.Parse(nf.Secret(foreign(t, most...)))
+	k, err := seal.Parse(t.Context(), nf.Secret(foreign(t, most...)), nil)
 	must(t, err)
 	_, err = k.Rotate()
 	wantKind(t, "there is an end to it", err, nf.TooLarge)
-	_, err = seal.Parse(nf.Secret(foreign(t, append(most, most[0])...)))
+	_, err = seal.Parse(t.Context(), nf.Secret(foreign(t, append(most, most[0])...)), nil)
 	wantKind(t, "there is an end to it", err, nf.Invalid)
 }
 
@@ -139,7 +139,7 @@ func TestParse(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			k, err := seal.Parse(nf.Secret(c.text))
+			k, err := seal.Parse(t.Context(), nf.Secret(c.text), nil)
 			if c.keys == 0 {
 				wantKind(t, c.reason, err, nf.Invalid)
 				if err != nil && strings.Contains(err.Error(), secret[:8]) {
@@ -162,8 +162,8 @@ func TestParse(t *testing.T) {
 func TestKeyringIsNotShown(t *testing.T) {
 	k := generate(t)
 	path := filepath.Join(t.TempDir(), "keys")
-	must(t, k.Save(path))
-	loaded, err := seal.Load(path)
+	must(t, k.Save(t.Context(), path, nil))
+	loaded, err := seal.Load(t.Context(), path, nil)
 	must(t, err)
 	want := "encryption keys " + k.IDs()[0]
 	var log strings.Builder

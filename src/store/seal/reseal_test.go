@@ -169,10 +169,10 @@ func TestResealPastDamage(t *testing.T) {
 func TestRotateBesideWriters(t *testing.T) {
 	const replicas, records, rotations = 3, 6, 4
 	raw, path := memory.New(), filepath.Join(t.TempDir(), "keys")
-	must(t, generate(t).Save(path))
+	must(t, generate(t).Save(t.Context(), path, nil))
 	now := &clock{}
 	open := func() *seal.Store {
-		keys, err := seal.Follow(path, now.time)
+		keys, err := seal.Follow(t.Context(), path, nil, now.time)
 		must(t, err)
 		return seal.New(raw, keys)
 	}
@@ -211,7 +211,7 @@ func TestRotateBesideWriters(t *testing.T) {
 	must(t, all.Wait())
 	_, err := admin.Reseal(t.Context())
 	must(t, err)
-	keys, err := seal.Load(path)
+	keys, err := seal.Load(t.Context(), path, nil)
 	must(t, err)
 	pruned, err := keys.Prune()
 	must(t, err)

@@ -220,7 +220,7 @@ const (
 func TestGolden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	must(t, os.WriteFile(path, []byte(goldenKeyring), 0o600))
-	keys, err := seal.Load(path)
+	keys, err := seal.Load(t.Context(), path, nil)
 	must(t, err)
 	for plain, value := range map[string]string{goldenPlain: goldenValue, compressedPlain: compressedValue} {
 		stored, err := hex.DecodeString(value)
