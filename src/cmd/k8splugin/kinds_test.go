@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 )
@@ -92,6 +93,60 @@ items:
 		}
 	}
 	s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+up.text(t, "vnf_id"), nil))
+	if diff := cmp.Diff(before, clustertest.Objects(t, ns)); diff != "" {
+		t.Errorf("the cluster is not as it was (-before +after):\n%s", diff)
+	}
+}
+
+// TestPodOnVolume changes and removes a Pod without a controller, and a PersistentVolume, which
+// belongs to no namespace.
+func TestPodOnVolume(t *testing.T) {
+	t.Parallel()
+	s := startService(t)
+	ns := clustertest.Namespace(t)
+	s.upload("pod", map[string]string{
+		"metadata.yaml": "variables: {image: {default: example.invalid/one}}\nresources:\n- persistentvolume: [volume.yaml]\n- persistentvolumeclaim: [claim.yaml]\n- pod: [pod.yaml]\n",
+		"volume.yaml": strings.ReplaceAll(`apiVersion: v1
+kind: PersistentVolume
+metadata: {name: NS-data}
+spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: NS, persistentVolumeReclaimPolicy: Retain, hostPath: {path: /srv/data}}
+`, "NS", ns),
+		"claim.yaml": strings.ReplaceAll(`apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], storageClassName: NS, resources: {requests: {storage: 1Gi}}}
+`, "NS", ns),
+		"pod.yaml": `apiVersion: v1
+kind: Pod
+metadata: {name: solo}
+spec:
+  containers: [{name: main, image: $image, volumeMounts: [{name: data, mountPath: /data}]}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+`,
+	})
+	before := clustertest.Objects(t, ns)
+	up := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "sandbox", "csar_id": "pod", "namespace": ns}))
+	if op := s.operation(up.text(t, "operation_id")); op.text(t, "state") != "succeeded" {
+		t.Fatalf("operation: %s", op.body)
+	}
+	id := up.text(t, "vnf_id")
+	for kind, status := range s.objectsOf(id) {
+		if !strings.HasPrefix(status, "Current") {
+			t.Errorf("%s is %s", kind, status)
+		}
+	}
+	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": ns, "name": "solo"}}}
+	made := clustertest.Get(t, pod).GetUID()
+	changed := s.want(http.StatusAccepted, s.async("PATCH", "/v1/vnf_instances/"+id, map[string]any{"parameters": map[string]any{"image": "example.invalid/two"}}))
+	if op := s.operation(changed.text(t, "operation_id")); op.text(t, "state") != "succeeded" {
+		t.Fatalf("operation: %s", op.body)
+	}
+	now := clustertest.Get(t, pod)
+	containers, _, _ := unstructured.NestedSlice(now.Object, "spec", "containers")
+	if image := containers[0].(map[string]any)["image"]; image != "example.invalid/two" || now.GetUID() != made {
+		t.Errorf("the image of the Pod can be changed in place, and is %v; its UID was %s and is %s", image, made, now.GetUID())
+	}
+	s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+id, nil))
 	if diff := cmp.Diff(before, clustertest.Objects(t, ns)); diff != "" {
 		t.Errorf("the cluster is not as it was (-before +after):\n%s", diff)
 	}
