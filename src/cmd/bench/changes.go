@@ -171,7 +171,7 @@ var changesReport = strings.TrimLeft(`
 
 Written by `+"`make bench SCENARIO=changes`"+` on %s: Kubernetes %s, %s.
 
-**Re-apply**, %d rounds, medians, and the median of the ratios of the rounds: an instance of %d unchanged objects is updated to the package that it has. A bare client reads the same objects, one request for each, with as many requests at a time as
+**Re-apply**, %d rounds, medians, and the mean of the middle half of the ratios of the rounds: an instance of %d unchanged objects is updated to the package that it has. A bare client reads the same objects, one request for each, with as many requests at a time as
 the service uses, in turns. A proxy, which only the service's requests pass, counts the writes. The goals are no write, and a ratio of at most 1.1. Within a minute of its creation, an object whose
 status has changed is sent again, and once more afterwards, so the measured re-applies come after these.
 

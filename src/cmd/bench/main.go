@@ -174,11 +174,13 @@ func (o options) run(ctx context.Context, b *bench) error {
 
 // objects compares the ways for each number of objects, near and at a distance.
 func (b *bench) objects(ctx context.Context, kubeconfig string, o options) error {
-	p := plan{sizes: o.sizes, rounds: o.rounds}
+	p := plan{sizes: o.sizes, rounds: o.rounds, slow: min(o.rounds, 2), large: min(o.rounds, 5)}
 	near, err := b.all(ctx, kubeconfig, p)
 	if err != nil {
 		return err
 	}
+	t := tables{near: near, nearPlan: p, roundTrip: o.roundTrip}
+	p.slow, p.large = o.rounds, o.rounds // the goals of kubectl and Helm are those at a distance
 	far, err := b.allFrom(ctx, o.roundTrip, kubeconfig, p)
 	if err != nil {
 		return err
@@ -192,17 +194,16 @@ func (b *bench) objects(ctx context.Context, kubeconfig string, o options) error
 			b.values.set(objects+"Helm to service", r.ratio(helmWay, chartWay))
 		}
 	}
-	return b.report(o.out, tables{near: near, far: far, roundTrip: o.roundTrip, rounds: o.rounds})
+	t.far, t.farPlan = far, p
+	return b.report(o.out, t)
 }
-
-// fewRounds is the number of rounds of what takes long: of kubectl and charts, and of more objects than those of a
-// chart, with which kubectl runs once.
-const fewRounds = 5
 
 // plan is the input of one table.
 type plan struct {
 	sizes  []int
 	rounds int
+	slow   int  // rounds of kubectl and charts, which take long
+	large  int  // rounds of more objects than those of a chart; kubectl runs once with them
 	quick  bool // only the bare client and the service
 }
 
@@ -305,9 +306,9 @@ func (b *bench) measure(ctx context.Context, size int, p plan) (result, error) {
 	if p.quick {
 		ways = ways[:2]
 	}
-	rounds, kubectlRounds := p.rounds, fewRounds
+	rounds, kubectlRounds := p.rounds, p.slow
 	if size > mostOfAChart {
-		rounds, kubectlRounds = min(rounds, fewRounds), 1
+		rounds, kubectlRounds = p.large, 1
 	}
 	if _, _, err := b.once(ctx, ways[1], set); err != nil { // the first instance of a package is checked by dry runs
 		return r, fmt.Errorf("the first instance: %w", err)
@@ -329,7 +330,7 @@ func (b *bench) measure(ctx context.Context, size int, p plan) (result, error) {
 	if size > mostOfAChart || p.quick {
 		return r, nil
 	}
-	return r, b.measureCharts(ctx, set, &r, min(p.rounds, fewRounds))
+	return r, b.measureCharts(ctx, set, &r, p.slow)
 }
 
 // namespace is the namespace of all objects. It is created once, because
@@ -353,14 +354,14 @@ func (r result) median(way string) time.Duration {
 	return quantile(r.times[way], 0.5)
 }
 
-// ratio returns the median of the ratios of two ways in the same round: the machine is
+// ratio returns the middle of the ratios of two ways in the same round: the machine is
 // as fast for both then.
 func (r result) ratio(x, y string) float64 {
 	var ratios []float64
 	for i := range min(len(r.times[x]), len(r.times[y])) {
 		ratios = append(ratios, float64(r.times[x][i])/float64(r.times[y][i]))
 	}
-	return quantile(ratios, 0.5)
+	return middle(ratios)
 }
 
 func (r result) row() string {

@@ -9,8 +9,8 @@ import (
 
 const preamble = `# Benchmarks
 
-Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds (%d of kubectl, of charts, and with more than %d objects, with which kubectl runs once), medians.
-A ratio is the median of the ratios of the rounds.
+Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds, medians. On the same machine, kubectl and charts have %d
+rounds, and more than %d objects have %d; at a distance, there are %d and %d. With so many objects, kubectl runs once. A ratio is the mean of the middle half of the ratios of the rounds.
 
 The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are created in a namespace in three ways,
 in turns. Each way starts after all objects of the previous one are gone:
@@ -46,9 +46,9 @@ What each way has sent and received, in KiB, with the bytes of TLS and HTTP:
 
 // tables holds the results of the report.
 type tables struct {
-	near, far []result
-	roundTrip time.Duration
-	rounds    int
+	near, far         []result
+	nearPlan, farPlan plan
+	roundTrip         time.Duration
 }
 
 // write writes the rows of one table.
@@ -66,7 +66,7 @@ func (t tables) write(text *strings.Builder, rows []result) {
 
 func (b *bench) report(path string, t tables) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds, min(t.rounds, fewRounds), mostOfAChart)
+	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.farPlan.rounds, t.nearPlan.slow, mostOfAChart, t.nearPlan.large, t.farPlan.slow, t.farPlan.large)
 	text.WriteString("\n## On the same machine\n" + header)
 	t.write(&text, t.near)
 	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll clients reach the API server over a connection with this round trip, which is typical of regions.\n%s", t.roundTrip, header)

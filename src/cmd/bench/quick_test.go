@@ -20,7 +20,7 @@ func TestRecordedRatio(t *testing.T) {
 		size           int
 		want           float64 // 0: an error
 	}{
-		"Row":     {"it is the median of the ratios of the rounds, which row writes", header + r.row() + "\n" + header + far.row(), 10, 3},
+		"Row":     {"it is the middle of the ratios of the rounds, which row writes", header + r.row() + "\n" + header + far.row(), 10, 3},
 		"Missing": {"another size has another ratio", header + r.row(), 100, 0},
 		"Report":  {"the report of the last run has the sizes of quick", string(written), 100, -1},
 		"Smaller": {"the report of the last run has the sizes of quick", string(written), 10, -1},

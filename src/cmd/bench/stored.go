@@ -351,6 +351,21 @@ func (s *service) pageTime(ctx context.Context, path string) (time.Duration, err
 	return quantile(times, 0.5), nil
 }
 
+// middle returns the mean of the middle half of the values. It is almost as safe from single
+// values that are far from the others as the median is, and varies less.
+func middle(of []float64) float64 {
+	if len(of) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(of))
+	sorted = sorted[len(sorted)/4 : len(sorted)-len(sorted)/4]
+	sum := 0.0
+	for _, value := range sorted {
+		sum += value
+	}
+	return sum / float64(len(sorted))
+}
+
 // quantile returns the value that a share of the values does not exceed.
 func quantile[N cmp.Ordered](of []N, share float64) N {
 	if len(of) == 0 {

@@ -33,6 +33,26 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
+func TestMiddle(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		of     []float64
+		want   float64
+	}{
+		"None":  {"nothing was measured", nil, 0},
+		"One":   {"one value is all", []float64{3}, 3},
+		"Few":   {"of up to three values, all count", []float64{2, 1, 6}, 3},
+		"Five":  {"the smallest and the largest do not", []float64{100, 2, 3, 4, -100}, 3},
+		"Eight": {"of eight, neither do two at each end", []float64{0, 0, 1, 2, 3, 4, 90, 90}, 2.5},
+	}
+	for name, tc := range cases {
+		if got := middle(tc.of); got != tc.want {
+			t.Errorf("%s: %s: got %v, want %v", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	var n numbers
