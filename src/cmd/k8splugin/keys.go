@@ -61,15 +61,15 @@ rotate --promote ID FILE.`
 	rotate.Flags().Bool("add", false, "only add the key; --promote makes it the primary key later")
 	rotate.Flags().String("promote", "", "id of a key in the file to make the primary key")
 	rotate.MarkFlagsMutuallyExclusive("add", "promote")
-	enclose := edit("seal", "Encrypt a key file with a key management service", func(cmd *cobra.Command, file keyFile) error {
-		return sealKeys(cmd.Context(), p.stdout, file)
+	encrypt := edit("encrypt", "Encrypt a key file with a key management service", func(cmd *cobra.Command, file keyFile) error {
+		return encryptKeys(cmd.Context(), p.stdout, file)
 	})
-	enclose.Long = `Encrypt a plaintext key file with a key management service. If the file is
+	encrypt.Long = `Encrypt a plaintext key file with a key management service. If the file is
 encrypted already, and the service has a newer key, encrypt it with that key.`
-	disclose := edit("unseal", "Decrypt a key file that a key management service encrypts", func(cmd *cobra.Command, file keyFile) error {
-		return unsealKeys(cmd.Context(), p.stdout, file)
+	decrypt := edit("decrypt", "Decrypt a key file that a key management service encrypts", func(cmd *cobra.Command, file keyFile) error {
+		return unencryptKeys(cmd.Context(), p.stdout, file)
 	})
-	return []*cobra.Command{initialize, rotate, enclose, disclose, pruneCommand(p)}
+	return []*cobra.Command{initialize, rotate, encrypt, decrypt, pruneCommand(p)}
 }
 
 func rotateKeys(ctx context.Context, out io.Writer, file keyFile, add bool, promote string) error {

@@ -27,8 +27,8 @@ func keyService(endpoint string) (seal.KeyService, error) {
 	return kms.New(kms.Config{Endpoint: endpoint})
 }
 
-// keyEndpoint returns the endpoint for a command that edits a key file. The
-// environment counts, so that no command writes plaintext where the service does not.
+// keyEndpoint returns the endpoint for a command that edits a key file: that of the flag or
+// the environment. These commands read no configuration file.
 func keyEndpoint(cmd *cobra.Command, p process) string {
 	if flag := cmd.Flags().Lookup(kmsFlag); flag.Changed {
 		return flag.Value.String()
@@ -40,7 +40,7 @@ func keyEndpoint(cmd *cobra.Command, p process) string {
 func adviseKMS(err error, file, endpoint string) error {
 	switch {
 	case errors.Is(err, seal.ErrPlaintext):
-		return fmt.Errorf("%w: encrypt it with `k8splugin keys seal %s --%s %s`", err, file, kmsFlag, endpoint)
+		return fmt.Errorf("%w: encrypt it with `k8splugin keys encrypt %s --%s %s`", err, file, kmsFlag, endpoint)
 	case errors.Is(err, seal.ErrEncrypted):
 		return fmt.Errorf("%w: set --%s to the socket of its plugin", err, kmsFlag)
 	}
@@ -63,9 +63,9 @@ func (f keyFile) save(ctx context.Context, ring *seal.Keyring) error {
 	return ring.Save(ctx, f.path, f.service)
 }
 
-// sealKeys encrypts a plaintext key file, or one that an earlier key of the service
+// encryptKeys encrypts a plaintext key file, or one that an earlier key of the service
 // encrypts.
-func sealKeys(ctx context.Context, out io.Writer, file keyFile) error {
+func encryptKeys(ctx context.Context, out io.Writer, file keyFile) error {
 	if file.service == nil {
 		return cli.Usage(fmt.Errorf("cannot encrypt %s: --%s is missing", file.path, kmsFlag))
 	}
@@ -102,8 +102,8 @@ func sealKeys(ctx context.Context, out io.Writer, file keyFile) error {
 	return nil
 }
 
-// unsealKeys writes a key file as plaintext.
-func unsealKeys(ctx context.Context, out io.Writer, file keyFile) error {
+// unencryptKeys writes a key file as plaintext.
+func unencryptKeys(ctx context.Context, out io.Writer, file keyFile) error {
 	ring, err := file.load(ctx)
 	if err != nil {
 		return err

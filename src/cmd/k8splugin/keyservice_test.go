@@ -43,14 +43,14 @@ func TestKeyCommandsWithService(t *testing.T) {
 		{"nothing is written without the service", []string{"init", none, "--encryption-kms", down.Endpoint}, nil, 6, "Unavailable", ""},
 		{"not the path of a socket", []string{"init", none, "--encryption-kms", "tcp://a:1"}, nil, 2, "must be unix://", ""},
 		{"not the path of a socket, in the environment", []string{"init", none}, map[string]string{"K8SPLUGIN_ENCRYPTION_KMS": "/a"}, 2, "must be unix://", ""},
-		{"plaintext is not read in silence", append([]string{"rotate", plain}, with...), nil, 1, "`k8splugin keys seal " + plain + " --encryption-kms " + s.Endpoint + "`", ""},
-		{"plaintext is encrypted", append([]string{"seal", plain}, with...), nil, 0, "is now encrypted", plain},
-		{"once", append([]string{"seal", plain}, with...), nil, 0, "is already encrypted", plain},
-		{"with a service only", []string{"seal", plain}, nil, 2, "--encryption-kms is missing", plain},
-		{"a file that does not exist", append([]string{"seal", none}, with...), nil, 3, "none", ""},
-		{"unseal needs the service", []string{"unseal", plain}, nil, 1, "set --encryption-kms", plain},
-		{"and writes plaintext", append([]string{"unseal", plain}, with...), nil, 0, "is now plaintext", ""},
-		{"once, too", []string{"unseal", plain}, nil, 1, "it is not encrypted", ""},
+		{"plaintext is not read in silence", append([]string{"rotate", plain}, with...), nil, 1, "`k8splugin keys encrypt " + plain + " --encryption-kms " + s.Endpoint + "`", ""},
+		{"plaintext is encrypted", append([]string{"encrypt", plain}, with...), nil, 0, "is now encrypted", plain},
+		{"once", append([]string{"encrypt", plain}, with...), nil, 0, "is already encrypted", plain},
+		{"with a service only", []string{"encrypt", plain}, nil, 2, "--encryption-kms is missing", plain},
+		{"a file that does not exist", append([]string{"encrypt", none}, with...), nil, 3, "none", ""},
+		{"decryption needs the service", []string{"decrypt", plain}, nil, 1, "set --encryption-kms", plain},
+		{"and writes plaintext", append([]string{"decrypt", plain}, with...), nil, 0, "is now plaintext", ""},
+		{"once, too", []string{"decrypt", plain}, nil, 1, "it is not encrypted", ""},
 	}
 	for _, step := range steps {
 		code, says := runWith(t, step.env, append([]string{"keys"}, step.args...)...)
@@ -69,7 +69,7 @@ func TestKeyCommandsWithService(t *testing.T) {
 	}
 
 	next := s.Plugin.Rotate()
-	if code, says := runWith(t, nil, append([]string{"keys", "seal", file}, with...)...); code != 0 || !strings.Contains(says, next) {
+	if code, says := runWith(t, nil, append([]string{"keys", "encrypt", file}, with...)...); code != 0 || !strings.Contains(says, next) {
 		t.Errorf("the service has a new key: exit code %d, %s", code, says)
 	}
 	s.Plugin.Lose()
@@ -100,7 +100,7 @@ func TestServeWithService(t *testing.T) {
 	if err := os.WriteFile(plain, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, says := runWith(t, nil, append([]string{"keys", "unseal", plain}, with...)...); code != 0 {
+	if code, says := runWith(t, nil, append([]string{"keys", "decrypt", plain}, with...)...); code != 0 {
 		t.Fatal(says)
 	}
 	text, err := os.ReadFile(plain)
@@ -120,8 +120,8 @@ func TestServeWithService(t *testing.T) {
 		says   string
 	}{
 		"NoFlag":      {"the file is encrypted", nil, nil, 1, "set --encryption-kms"},
-		"Plaintext":   {"the file is plaintext", append([]string{"--encryption-key-file", plain}, with...), nil, 1, "`k8splugin keys seal " + plain + " --encryption-kms " + s.Endpoint + "`"},
-		"Environment": {"the keys of the environment are plaintext", with, map[string]string{"K8SPLUGIN_KEYS": string(text)}, 1, "`k8splugin keys seal FILE"},
+		"Plaintext":   {"the file is plaintext", append([]string{"--encryption-key-file", plain}, with...), nil, 1, "`k8splugin keys encrypt " + plain + " --encryption-kms " + s.Endpoint + "`"},
+		"Environment": {"the keys of the environment are plaintext", with, map[string]string{"K8SPLUGIN_KEYS": string(text)}, 1, "`k8splugin keys encrypt FILE"},
 		"Garbage":     {"the environment has something else", with, map[string]string{"K8SPLUGIN_KEYS": "{}"}, 6, "K8SPLUGIN_KEYS does not have"},
 		"Down":        {"the service is down", []string{"--encryption-kms", "unix:///nowhere/socket"}, nil, 6, "Unavailable"},
 		"OtherKeys":   {"these are the keys of another store", append([]string{"--encryption-key-file", others}, with...), nil, 6, "does not have"},

@@ -117,6 +117,9 @@ func (c Config) keys(ctx context.Context, db database, log *slog.Logger) (seal.K
 	if len(c.Keys) > 0 {
 		file, where, remedy = "FILE", envPrefix+"KEYS", "set the right keys"
 	}
+	if c.KMS != "" {
+		remedy = "check the key management service, and then whether these are the right keys"
+	}
 	service, err := keyService(c.KMS)
 	if err != nil {
 		return nil, err

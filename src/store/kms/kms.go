@@ -154,7 +154,7 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context, service 
 	return do(ctx, service, r.GetKeyId())
 }
 
-// failed returns the error of a call. Plugins use codes as they like; these two tell
+// failed returns the error of a call. Plugins use codes as they like; these two mean
 // that there was no response.
 func (c *Client) failed(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -63,10 +63,10 @@ const (
 	maxFile         = 2 << 20 // bytes of a key file: an encrypted keyring is a third longer
 )
 
-// enclose returns the envelope of a keyring's text. The data key is new, so it
+// encryptText returns the envelope of a keyring's text. The data key is new, so it
 // encrypts one text only. The service must be able to unwrap it: otherwise, the
 // keyring would be lost.
-func enclose(ctx context.Context, text []byte, service KeyService) ([]byte, error) {
+func encryptText(ctx context.Context, text []byte, service KeyService) ([]byte, error) {
 	dek := make([]byte, dekSize)
 	_, _ = rand.Read(dek) // never fails
 	wrapped, err := service.Wrap(ctx, dek)
@@ -98,10 +98,10 @@ func enclose(ctx context.Context, text []byte, service KeyService) ([]byte, erro
 	return append(out, '\n'), nil
 }
 
-// disclose returns the text of a keyring, and the id of the service's key that
+// decryptText returns the text of a keyring, and the id of the service's key that
 // encrypts it. Without a service, the text must be plaintext, and the id is empty.
-func disclose(ctx context.Context, content nf.Secret, service KeyService) (text nf.Secret, keyID string, err error) {
-	version, is := enclosed(content)
+func decryptText(ctx context.Context, content nf.Secret, service KeyService) (text nf.Secret, keyID string, err error) {
+	version, is := isEnvelope(content)
 	switch {
 	case is && service == nil:
 		return nil, "", ErrEncrypted
@@ -118,8 +118,8 @@ func disclose(ctx context.Context, content nf.Secret, service KeyService) (text 
 	return nil, "", ErrPlaintext
 }
 
-// enclosed reports whether a text is an envelope, of any version.
-func enclosed(content []byte) (version int, is bool) {
+// isEnvelope reports whether a text is an envelope, of any version.
+func isEnvelope(content []byte) (version int, is bool) {
 	var head struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`

@@ -91,7 +91,7 @@ func (k *Keyring) Save(ctx context.Context, path string, service KeyService) err
 	content := []byte(k.text)
 	if service != nil {
 		var err error
-		if content, err = enclose(ctx, content, service); err != nil {
+		if content, err = encryptText(ctx, content, service); err != nil {
 			return nf.E(nf.KindOf(err), "save", keyFile(path), err)
 		}
 	}

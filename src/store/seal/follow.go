@@ -19,6 +19,10 @@ const (
 	// restFor is the minimum time between two attempts to have the service decrypt
 	// the same content.
 	restFor = 30 * time.Second
+
+	// askFor is how long the service may take for new content. The caller may renew a
+	// lease, which does not wait longer than a few seconds.
+	askFor = 2 * time.Second
 )
 
 // File is the current keyring in a file. Primary checks the file for a change,
@@ -167,7 +171,9 @@ func (f *File) parseFile(ctx context.Context, content nf.Secret) (*Keyring, erro
 		return nil, failed.err
 	}
 	// The keyring is for all callers: it must not be missing because one of them leaves.
-	ring, err := parseFile(context.WithoutCancel(ctx), content, f.service)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)
+	defer cancel()
+	ring, err := parseFile(ctx, content, f.service)
 	if err == nil {
 		return ring, nil
 	}

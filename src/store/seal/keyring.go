@@ -81,7 +81,7 @@ func failRead(subject string, err error) error {
 
 // parseFile returns the keyring in the content of a file.
 func parseFile(ctx context.Context, content nf.Secret, service KeyService) (*Keyring, error) {
-	text, keyID, err := disclose(ctx, content, service)
+	text, keyID, err := decryptText(ctx, content, service)
 	if err != nil {
 		return nil, err
 	}
