@@ -48,7 +48,7 @@ func (m *Manager) Scale(ctx context.Context, id string, req nf.ScaleVNFRequest) 
 }
 
 // scaling returns the changes of the numbers of replicas that add pods to VDUs. The workload of a
-// VDU is of any kind, if the parameters name it.
+// VDU can be a custom resource, if the parameters or the descriptor name its kind.
 func (rs resolver) scaling(ctx context.Context, v nf.VNF, f tosca.Flavor, delta map[string]int) ([]nf.Scaling, error) {
 	in, err := rs.cfg.engineOf(v).Instances.Instance(ctx, v.ID)
 	if err != nil {
@@ -58,14 +58,15 @@ func (rs resolver) scaling(ctx context.Context, v nf.VNF, f tosca.Flavor, delta 
 	var called []string
 	kinds := kindsOf(f, v.Instantiated.Params)
 	for _, it := range in.Inventory {
-		kind, named := kinds[it.Name]
-		if !it.Hook && (named && it.Kind == kind || !named && replicated(it.Ref)) {
+		custom := strings.Contains(it.Group, ".") && it.Kind == kinds[it.Name]
+		if !it.Hook && (custom || replicated(it.Ref)) {
 			scalable, called = append(scalable, it.Ref), append(called, it.Name)
 		}
 	}
 	refs, matched := map[string]nf.Ref{}, namesOf(f, v.Instantiated.Params).match(called)
 	for _, ref := range scalable {
-		if vdu, found := matched[ref.Name]; found {
+		vdu, found := matched[ref.Name]
+		if _, taken := refs[vdu]; found && (!taken || ref.Kind == kinds[ref.Name]) {
 			refs[vdu] = ref
 		}
 	}
@@ -76,7 +77,7 @@ func (rs resolver) scaling(ctx context.Context, v nf.VNF, f tosca.Flavor, delta 
 		case delta[vdu] == 0:
 			continue
 		case !found:
-			return nil, nf.E(nf.Unsupported, string(nf.Scale), "VNF "+v.ID, errors.New("the VDU "+vdu+" has no Deployment, StatefulSet or ReplicaSet; if its pods belong to a custom resource, additionalParams."+mappingParameter+" of the instantiation must have its kind"))
+			return nil, nf.E(nf.Unsupported, string(nf.Scale), "VNF "+v.ID, errors.New("the VDU "+vdu+" has no Deployment, StatefulSet or ReplicaSet; if its pods belong to a custom resource, additionalParams."+mappingParameter+" of the instantiation must have its kind and name"))
 		}
 		out = append(out, nf.Scaling{Workload: ref.Kind + "." + ref.Group + "/" + ref.Namespace + "/" + ref.Name, By: int64(delta[vdu])})
 	}

@@ -237,8 +237,9 @@ func (rs resolver) stacking(ctx context.Context, v nf.VNF, in *nf.InstantiatedVN
 	return nil
 }
 
-// withoutJobs returns nf.Unsupported if a VNF is to have scripts that are Jobs, which an OpenStack
-// cloud does not run. An empty image of the Jobs says that none is to run.
+// withoutJobs returns nf.Unsupported if a VNF has scripts that are Jobs elsewhere, at an operation
+// that it can have: an OpenStack cloud runs no Jobs. An empty image of the Jobs says that none
+// is to run.
 func (rs resolver) withoutJobs(ctx context.Context, v nf.VNF, in nf.InstantiatedVNF) error {
 	flavor, err := rs.flavor(ctx, v.Package, in.Flavor)
 	if err != nil {
@@ -247,7 +248,7 @@ func (rs resolver) withoutJobs(ctx context.Context, v nf.VNF, in nf.Instantiated
 	if image, given := in.Params[nf.ScriptImageParameter]; given && image == "" {
 		return nil
 	}
-	for _, operation := range slices.Sorted(maps.Keys(flavor.Scripts)) {
+	for _, operation := range [...]string{"instantiate" + startSuffix, "instantiate" + endSuffix, "terminate" + startSuffix, "terminate" + endSuffix} {
 		if s := flavor.Scripts[operation]; s.IsJob() {
 			return nf.E(nf.Unsupported, string(nf.Instantiate), "VNF "+v.ID, fmt.Errorf("the script %s of operation %s is a Job, and OpenStack clouds run no Jobs; give its artifact the type %s or %s, or set additionalParams.%s to an empty text so that no Job runs",
 				nf.Clip(s.File, maxQuote), operation, nf.SSHScript, nf.WebhookScript, nf.ScriptImageParameter))

@@ -16,6 +16,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/sol003"
+	"github.com/multicloud-k8s/k8splugin/src/tosca"
 )
 
 // clouds simulates an OpenStack cloud with one stack for each name. A change takes ten
@@ -319,12 +320,23 @@ func TestHeatRefuses(t *testing.T) {
 	})
 }
 
-// TestHeatRunsNoJobs instantiates a VNF with scripts of all types on an OpenStack cloud.
+// withJob has a flavor with scripts of all types.
+type withJob struct{ scripted }
+
+// Topology implements sol003.Descriptors.
+func (w withJob) Topology(ctx context.Context, pkg string) (tosca.Topology, error) {
+	t, err := w.scripted.Topology(ctx, pkg)
+	t.Flavors["simple"].Scripts["terminate_start"] = tosca.Script{Type: "tosca.artifacts.Implementation.Bash", File: "Scripts/bye.sh"}
+	return t, err
+}
+
+// TestHeatRunsNoJobs instantiates a VNF with scripts of all types on an OpenStack cloud. A Bash
+// script of an operation without Jobs is ignored in all regions.
 func TestHeatRunsNoJobs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
 		h := &hooks{failures: map[string]int{}}
-		m, _ := w.start(t, func(cfg *config) { cfg.Clouds, cfg.Hooks, cfg.Descriptors = newClouds(), h, scripted{w} })
+		m, _ := w.start(t, func(cfg *config) { cfg.Clouds, cfg.Hooks, cfg.Descriptors = newClouds(), h, withJob{scripted{w}} })
 		id := create(t, m)
 		request := func(image map[string]any) nf.InstantiateVNFRequest {
 			return onCloud(func(r *nf.InstantiateVNFRequest) {
@@ -335,13 +347,16 @@ func TestHeatRunsNoJobs(t *testing.T) {
 		for name, image := range map[string]map[string]any{"no image": nil, "an image": {nf.ScriptImageParameter: "example.org/bash"}} {
 			_, err := m.Instantiate(t.Context(), id, request(image))
 			wantKind(t, "a script would be dropped, with "+name, err, nf.Unsupported)
-			if !strings.Contains(fmt.Sprint(err), "Scripts/job.sh of operation heal_end") {
+			if !strings.Contains(fmt.Sprint(err), "Scripts/bye.sh of operation terminate_start") {
 				t.Errorf("with %s, the error does not name the script: %v", name, err)
 			}
 		}
 		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) {
 			return m.Instantiate(t.Context(), id, request(map[string]any{nf.ScriptImageParameter: ""}))
 		})
+		other, _ := newWorld(t).start(t, func(cfg *config) { cfg.Clouds, cfg.Hooks, cfg.Descriptors = newClouds(), &hooks{}, scripted{w} })
+		without := create(t, other)
+		do(t, other, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return other.Instantiate(t.Context(), without, request(nil)) })
 		if diff := cmp.Diff([]string{"instantiate_start", "instantiate_end"}, h.take()); diff != "" {
 			t.Errorf("the scripts that are not Jobs run (-want +got):\n%s", diff)
 		}

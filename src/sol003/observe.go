@@ -59,13 +59,13 @@ func mapped(params map[string]any, vdu string) (kind, name string) {
 	return kind, name
 }
 
-// kindsOf returns the kinds of workloads that parameters name, by the names of the workloads.
+// kindsOf returns the kinds of workloads that parameters or the descriptor name, by the names
+// of the workloads.
 func kindsOf(f tosca.Flavor, params map[string]any) map[string]string {
 	out := map[string]string{}
-	for id := range f.VDUs {
-		if kind, name := mapped(params, id); kind != "" && name != "" {
-			out[name] = kind
-		}
+	for id, vdu := range f.VDUs {
+		kind, name := mapped(params, id)
+		out[cmp.Or(name, vdu.Name)] = cmp.Or(kind, vdu.Workload)
 	}
 	return out
 }

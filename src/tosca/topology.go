@@ -88,8 +88,8 @@ type Script struct {
 	Inputs   map[string]any
 }
 
-// IsJob reports whether the script runs as a Job in a cloud region. The others run on hosts, or
-// are webhooks.
+// IsJob reports whether the script has a file that a Job of a cloud region runs. Other files run
+// on hosts, or are those of webhooks.
 func (s Script) IsJob() bool {
 	return s.File != "" && s.Type != nf.SSHScript && s.Type != nf.WebhookScript
 }

@@ -121,7 +121,7 @@ func (s *sizing) mapped(mapping any) error {
 }
 
 // scalable reports whether a level can change the pods of an object: it is a Deployment,
-// StatefulSet or ReplicaSet, or it has replicas and the request names its kind.
+// StatefulSet or ReplicaSet, or it has replicas and the request or the descriptor names its kind.
 func scalable(o render.Object, named bool) bool {
 	switch o.GetKind() {
 	case "Deployment", "StatefulSet", "ReplicaSet":
