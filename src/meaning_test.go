@@ -22,7 +22,7 @@ var textReaders = map[string]string{
 	"render/helm/template.go templateFault":      "and says the place in its text alone",
 	"cluster/errors.go isPermanentRejection":     "Kubernetes has no code for an exceeded quota",
 	"cluster/errors.go missingRule":              "and none that tells a missing permission from an admission plugin",
-	"cluster/errors.go isMisfit":                 "nor one that tells an object that does not fit its schema from an error of etcd",
+	"cluster/errors.go internalKind":             "nor one that tells an object that does not fit its schema from an error of etcd",
 	"cluster/errors.go mentioned":                "Kubernetes names a field manager in a message alone",
 	"store/mongo/open.go Store.find":             "MongoDB says in a message that the server is a mongos",
 	"nf/text.go Text.parts":                      "a placeholder is no word",

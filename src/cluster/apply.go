@@ -334,7 +334,7 @@ func (a *application) force(ctx context.Context) (*metav1.ObjectMeta, error) {
 
 // fail translates the error of an apply.
 func (a *application) fail(ctx context.Context, err error) error {
-	if apierrors.IsNotFound(err) && !isNamespaceMissing(err) {
+	if apierrors.IsNotFound(err) {
 		a.client.apis.forget() // the kind may no longer be served
 	}
 	return a.client.region.failObject(ctx, "apply", a.target.ref, err)

@@ -71,7 +71,7 @@ func (a *application) provide(ctx context.Context) (nf.Change, error) {
 func established(ctx context.Context, c *client, targets []target, changes []nf.Change) error {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err := each(c.parallel, len(targets), func(i int) error {
+	err := each(len(targets), len(targets), func(i int) error { // at once: one that fails must end the wait of all
 		err := becomeCurrent(waiting, c, targets[i], changes[i])
 		if err != nil {
 			cancel(err) // otherwise each would wait for the others

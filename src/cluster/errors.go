@@ -131,8 +131,8 @@ func codeKind(s metav1.Status) (nf.Kind, string) {
 	case http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests:
 		return nf.Unreachable, nf.ReasonUnavailable
 	case http.StatusInternalServerError:
-		if s.Reason == metav1.StatusReasonUnknown && isMisfit(s.Message) {
-			return nf.Invalid, ""
+		if kind, known := internalKind(s.Message); known && s.Reason == metav1.StatusReasonUnknown {
+			return kind, ""
 		}
 	}
 	foreign := apierrors.HasStatusCause(&apierrors.StatusError{ErrStatus: s}, metav1.CauseTypeUnexpectedServerResponse)
@@ -142,18 +142,31 @@ func codeKind(s metav1.Status) (nf.Kind, string) {
 	return nf.Unreachable, nf.ReasonUnavailable
 }
 
-// isMisfit reports whether a message says that an applied object does not fit its schema:
-// an unknown field, or a wrong type. The API server responds with 500 and without a reason,
-// as it does to an error of etcd, which is temporary. The protocol has nothing else that
-// tells them apart, so the texts of Kubernetes' package managedfields, and of the merge that
-// it calls, are matched.
-func isMisfit(message string) bool {
-	for _, words := range [...]string{"failed to create typed ", "failed to convert new ", "failed to merge config: ", "failed to get field set: "} {
-		if strings.HasPrefix(message, words) {
-			return true
+// internalKind returns the kind of a response with code 500 and without a reason. The API server
+// passes on errors of etcd in this form, most of which are temporary, and also permanent ones.
+// The protocol has nothing else that tells them apart, so texts are matched: of Kubernetes'
+// package managedfields and the merge that it calls, for an applied object that does not fit its
+// schema (an unknown field, a wrong type); of a webhook; and of etcd, for a large object.
+func internalKind(message string) (nf.Kind, bool) {
+	for _, known := range [...]struct {
+		words string
+		kind  nf.Kind
+	}{
+		{"failed to create typed ", nf.Invalid},
+		{"failed to convert new ", nf.Invalid},
+		{"failed to merge config: ", nf.Invalid},
+		{"failed to get field set: ", nf.Invalid},
+		{"failed to prune fields: ", nf.Invalid},
+		{"failed to compare objects: ", nf.Invalid},
+		{"admission webhook ", nf.Failed},
+		{"etcdserver: request is too large", nf.TooLarge},
+		{"trying to send message larger than max", nf.TooLarge},
+	} {
+		if strings.HasPrefix(message, known.words) {
+			return known.kind, true
 		}
 	}
-	return false
+	return nf.Unreachable, false
 }
 
 func forbidden(s metav1.Status) (nf.Kind, string) {

@@ -118,10 +118,9 @@ type apis struct {
 	clock     func() time.Time
 
 	mu        sync.Mutex
-	running   *pendingDiscovery // the discovery that callers of cached wait for; nil: none
-	known     *kinds            // nil: not read yet
-	read      time.Time         // when known was read
-	forgotten uint64            // how often forget was called
+	known     *kinds    // nil: not read yet
+	read      time.Time // when known was read
+	forgotten uint64    // how often forget was called
 }
 
 // kindsTime is the age from which kinds are read again if a group is missing, or a kind
@@ -133,15 +132,15 @@ const kindsTime = 30 * time.Second
 // they are read again when they are older than kindsTime and some groups could not be
 // read.
 func (a *apis) kinds(ctx context.Context, gvks []schema.GroupVersionKind) (*kinds, error) {
-	fresh, err := a.cached(ctx, func(known *kinds, age time.Duration) bool {
-		return serves(known.exact, gvks) && (known.partial == nil || len(gvks) > 0 || age <= kindsTime)
-	})
-	if err != nil && len(gvks) == 0 {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.known != nil {
-			return a.known, nil // it is enough
-		}
+	a.mu.Lock()
+	known := a.known
+	a.mu.Unlock()
+	if known != nil && serves(known.exact, gvks) && (known.partial == nil || len(gvks) > 0 || !a.old()) {
+		return known, nil
+	}
+	fresh, err := a.discover(ctx)
+	if err != nil && known != nil && len(gvks) == 0 {
+		return known, nil // it is enough
 	}
 	return fresh, err
 }
@@ -155,7 +154,10 @@ func (a *apis) old() bool {
 
 // recent returns the kinds, which are not older than kindsTime.
 func (a *apis) recent(ctx context.Context) (*kinds, error) {
-	return a.cached(ctx, func(_ *kinds, age time.Duration) bool { return age <= kindsTime })
+	if a.old() {
+		return a.discover(ctx)
+	}
+	return a.kinds(ctx, nil)
 }
 
 // find returns a kind in exactly the given version, and whether it is served. If it is
@@ -245,8 +247,7 @@ func (a *apis) resolveAll(ctx context.Context, refs []nf.Ref) ([]target, error) 
 // the moment. For their refs, hidden has the error, by Ref.Key; it is the same
 // for all.
 func (a *apis) resolve(ctx context.Context, refs []nf.Ref) (out []target, hidden map[string]error, err error) {
-	gvks := gvksOf(refs)
-	ks, err := a.cached(ctx, func(known *kinds, _ time.Duration) bool { return serves(known.any, gvks) })
+	ks, err := a.kinds(ctx, gvksOf(refs))
 	if err != nil {
 		return nil, nil, err
 	}

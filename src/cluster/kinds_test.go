@@ -1,11 +1,8 @@
 package cluster
 
 import (
-	"context"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -68,95 +65,6 @@ func TestDeleteOfHiddenKind(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestDiscoveries counts the discoveries of a region that no longer serves v1beta1.
-func TestDiscoveries(t *testing.T) {
-	missing := strings.Replace(notFound, `"code"`, `"details":{"kind":"namespaces","name":"ns"},"code"`, 1)
-	health := func(t *testing.T, c *Cluster) {
-		t.Helper()
-		if _, err := c.Health(t.Context(), instance("vnf-1"), []nf.Ref{gizmo("v1beta1")}); err != nil {
-			t.Error(err)
-		}
-	}
-	cases := map[string]struct {
-		reason   string
-		parallel int // calls
-		calls    int // one after another
-		do       func(t *testing.T, c *Cluster)
-	}{
-		"old version": {"another version will do", 1, 10, health},
-		"at once":     {"all wait for one discovery", 20, 1, health},
-		"namespace": {"the kind is served, and the namespace does not exist", 1, 10, func(t *testing.T, c *Cluster) {
-			_, err := c.ApplyNew(t.Context(), instance("vnf-1"), objects(t, "vnf-1", "ns", `{apiVersion: example.org/v1, kind: Gizmo, metadata: {name: g}}`))
-			if nf.KindOf(err) != nf.NotFound {
-				t.Error(err)
-			}
-		}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				u := &upgraded{stopped: true}
-				var discoveries atomic.Int32
-				_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
-					switch {
-					case req.Method == http.MethodPatch:
-						return answer(404, missing)
-					case req.URL.Path == "/apis":
-						discoveries.Add(1)
-					}
-					return u.respond(req)
-				})
-				var callers sync.WaitGroup
-				for range tc.parallel {
-					callers.Go(func() {
-						for range tc.calls {
-							tc.do(t, c)
-						}
-					})
-				}
-				callers.Wait()
-				if n := discoveries.Load(); n != 1 {
-					t.Errorf("%s: %d discoveries, want 1", tc.reason, n)
-				}
-			})
-		})
-	}
-}
-
-// TestKindsWhoseReaderLeaves has a caller whose context ends during the discovery that
-// another caller waits for.
-func TestKindsWhoseReaderLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		discoveries := 0
-		_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
-			if req.URL.Path == "/apis" {
-				if discoveries++; discoveries == 1 {
-					return hole(req)
-				}
-			}
-			return served(req)
-		})
-		leaving, leave := context.WithCancel(t.Context())
-		left := make(chan error, 1)
-		go func() {
-			_, err := c.client.apis.kinds(leaving, nil)
-			left <- err
-		}()
-		synctest.Wait()
-		stayed := make(chan error, 1)
-		go func() {
-			_, err := c.client.apis.kinds(t.Context(), nil)
-			stayed <- err
-		}()
-		synctest.Wait()
-		leave()
-		wantKind(t, <-left, nf.Cancelled)
-		if err := <-stayed; err != nil || discoveries != 2 {
-			t.Errorf("the other caller reads the kinds: %d discoveries, %v", discoveries, err)
-		}
-	})
 }
 
 // TestApplyOfHiddenKind is about the same API, and what is to be applied: it may

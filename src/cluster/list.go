@@ -133,9 +133,8 @@ func set(r *rest.Request, name, value string) {
 }
 
 // visit lists a scope and calls do with the metadata of each object. If do keeps it, the
-// rest of the page stays in memory, too. A kind
-// that is no longer served has no objects. Restart is called when the list
-// starts again.
+// rest of the page stays in memory, too. A kind that is no longer served has no objects.
+// Restart is called when the list starts again.
 func (c *client) visit(ctx context.Context, p scope, labels string, do func(*metav1.ObjectMeta), restart func()) error {
 	read := func(body []byte) (metav1.ListMeta, error) {
 		var page metav1.PartialObjectMetadataList
