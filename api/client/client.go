@@ -1718,9 +1718,9 @@ type PackageCreate struct {
 	Name    *string `json:"name,omitempty"`
 	Project *ID     `json:"project,omitempty"`
 
-	// Source Chart to fetch from SDC, without `chart`, `name` and `user_data`.
+	// Source Chart or CSAR to fetch from SDC, without `chart`, `name` and `user_data`.
 	Source *struct {
-		// Sdc Either `service_uuid` or `resource_uuid` is required. If the charts found are several, `resource_instance` and `artifact` select one.
+		// Sdc Either `service_uuid` or `resource_uuid` is required. If several charts or, without charts, several CSARs are found, `resource_instance` and `artifact` select one.
 		Sdc struct {
 			// Artifact Name of the artifact.
 			Artifact *string `json:"artifact,omitempty"`

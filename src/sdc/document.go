@@ -16,7 +16,7 @@ const (
 	TypeCloud     = "CLOUD_TECHNOLOGY_SPECIFIC_ARTIFACT" // a chart, too
 	TypeModules   = "VF_MODULES_METADATA"
 	TypeETSI      = "ETSI_PACKAGE"      // a CSAR
-	TypeOnboarded = "ONBOARDED_PACKAGE" // what the vendor has delivered: a CSAR or another archive
+	TypeOnboarded = "ONBOARDED_PACKAGE" // the archive that the vendor delivers, such as a CSAR
 	TypeOther     = "OTHER"
 )
 
