@@ -160,7 +160,7 @@ func internalKind(message string) (nf.Kind, bool) {
 		{"failed to compare objects: ", nf.Invalid},
 		{"admission webhook ", nf.Failed},
 		{"etcdserver: request is too large", nf.TooLarge},
-		{"trying to send message larger than max", nf.TooLarge},
+		{"rpc error: code = ResourceExhausted desc = trying to send message larger than max", nf.TooLarge},
 	} {
 		if strings.HasPrefix(message, known.words) {
 			return known.kind, true

@@ -54,9 +54,13 @@ func TestApplyRefused(t *testing.T) {
 			"a value cannot be converted", 500, denial(500, "", "failed to convert new object (ns/a; /v1, Kind=ConfigMap) to proper version: quantities must match"),
 			nf.Invalid, "", "quantities must match", 1,
 		},
-		"etcd":      {"etcd has no leader", 500, denial(500, "", "etcdserver: leader changed"), nf.Unreachable, nf.ReasonUnavailable, "leader changed", attempts},
-		"webhook":   {"a webhook that fails denies the request", 500, denial(500, "", said), nf.Failed, "", said, 1},
-		"large":     {"etcd has a limit", 500, denial(500, "", "etcdserver: request is too large"), nf.TooLarge, "", "too large", 1},
+		"etcd":    {"etcd has no leader", 500, denial(500, "", "etcdserver: leader changed"), nf.Unreachable, nf.ReasonUnavailable, "leader changed", attempts},
+		"webhook": {"a webhook that fails denies the request", 500, denial(500, "", said), nf.Failed, "", said, 1},
+		"large":   {"etcd has a limit", 500, denial(500, "", "etcdserver: request is too large"), nf.TooLarge, "", "too large", 1},
+		"larger": {
+			"and so has the client of etcd", 500, denial(500, "", "rpc error: code = ResourceExhausted desc = trying to send message larger than max (9 vs. 8)"),
+			nf.TooLarge, "", "larger than max", 1,
+		},
 		"throttled": {"a code that is temporary", 429, denial(429, "slow down", said), nf.Unreachable, nf.ReasonUnavailable, said, attempts},
 		"foreign":   {"the response is not of an API server, which may answer later", 418, "", nf.Unreachable, nf.ReasonUnavailable, "418", attempts},
 	}
