@@ -288,8 +288,8 @@ func (s *stream) watch(ctx context.Context, version string) (events int, err err
 	return events, nil
 }
 
-// watchOnce reads one watch until it ends. It returns errCrowded if the region has reached
-// its limit of watches. client-go's watcher would leave a goroutine behind, and log breaks.
+// watchOnce reads one watch until it ends. It returns errCrowded if the region has reached its
+// limit of watches. client-go's watcher would leave a goroutine, and log broken connections.
 func (s *stream) watchOnce(ctx context.Context, version string) (events int, last string, err error) {
 	share := s.client.transport.usage
 	if err := share.enter(ctx, share.watches); err != nil {
