@@ -128,6 +128,7 @@ var floors = map[string]floor{
 	"northbound/vnfpm":             {[]string{"nf", "northbound", "northbound/sol013", "wire"}, "ETSI's nouns are ETSI's API's alone, and how VNFs are measured is declared"},
 	"simulator/metricsserver":      {[]string{"simulator/script"}, "a simulator of a peer knows the peer, not the code that calls it"},
 
+	"heaptest":                      {nil, "memory is measured in one way, whatever holds it"},
 	"csar/csartest":                 {nil, "one set of CSARs, for all tests"},
 	"access/accesstest":             {[]string{"nf"}, "permissions are tested once, for every API"},
 	"operation/operationtest":       {[]string{"nf", "store", "operation"}, "one table of deaths, for the operations of every kind"},

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/heaptest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -57,13 +57,13 @@ func TestComposeSharesMemory(t *testing.T) {
 		p, err := b.Profile(t.Context(), k)
 		must(t, err)
 		kv.blob = "blobs/" + p.Content.Digest
-		before := inUse()
+		before := heaptest.InUse()
 		results := make(chan error, requests)
 		for range requests {
 			go func() { _, err := b.Compose(t.Context(), k); results <- err }()
 		}
 		synctest.Wait()
-		if now := inUse() - before; now > budget+besides {
+		if now := heaptest.InUse() - before; now > budget+besides {
 			t.Errorf("%d requests hold %d MiB, and %d is the limit", requests, now>>20, budget>>20)
 		}
 		if err := <-results; nf.KindOf(err) != nf.TooManyRequests || nf.RetryAfterOf(err) == 0 {
@@ -90,12 +90,4 @@ func largeChart() io.Reader {
 		chart[fmt.Sprint("fw/file", i)] = strings.Repeat(fmt.Sprint(i), 15<<20)
 	}
 	return reader(chart)
-}
-
-// inUse returns how much memory is in use.
-func inUse() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
+	"github.com/multicloud-k8s/k8splugin/src/heaptest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -56,19 +56,11 @@ func newLarge(t *testing.T, lost *bool) (*catalog.Catalog, []byte) {
 	return c, content
 }
 
-// inUse returns how much memory is in use.
-func inUse() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
 // TestContentIsStreamed has clients that read the first byte of a large archive and
 // then stall.
 func TestContentIsStreamed(t *testing.T) {
 	c, content := newLarge(t, new(bool))
-	before := inUse()
+	before := heaptest.InUse()
 	for range readers {
 		p, archive, err := c.Content(t.Context(), "p")
 		if err != nil || p.ID != "p" {
@@ -84,7 +76,7 @@ func TestContentIsStreamed(t *testing.T) {
 			}
 		}()
 	}
-	if now := inUse() - before; now > besides {
+	if now := heaptest.InUse() - before; now > besides {
 		t.Errorf("%d readers of %d MiB hold %d MiB", readers, len(content)>>20, now>>20)
 	}
 }
@@ -111,7 +103,7 @@ func TestContentFailsFirst(t *testing.T) {
 func TestFilesShareMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, content := newLarge(t, new(bool))
-		before := inUse()
+		before := heaptest.InUse()
 		type result struct {
 			files render.Files
 			done  func()
@@ -127,7 +119,7 @@ func TestFilesShareMemory(t *testing.T) {
 		}
 		synctest.Wait()
 		using := len(results)
-		if now := inUse() - before; now > 256<<20+besides {
+		if now := heaptest.InUse() - before; now > 256<<20+besides {
 			t.Errorf("%d of %d requests use %d MiB for packages of %d MiB", using, readers, now>>20, len(content)>>20)
 		}
 		if using == 0 || using == readers {

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/multicloud-k8s/k8splugin/src/heaptest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -38,19 +39,10 @@ func TestPickKeepsLittle(t *testing.T) {
 		return out
 	}
 	pick() // what is read for the first time remains
-	before := heap()
+	before := heaptest.InUse()
 	out := pick()
-	if kept := heap() - before; kept > objects*size/4 {
+	if kept := heaptest.InUse() - before; kept > objects*size/4 {
 		t.Errorf("%d KiB are kept for one object of %d KiB", kept>>10, size>>10)
 	}
 	runtime.KeepAlive(out)
-}
-
-// heap returns the number of bytes that are in use.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC() // the first one only moves what is in pools
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
+	"github.com/multicloud-k8s/k8splugin/src/heaptest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
@@ -83,13 +83,13 @@ func TestUploadRoutesHoldLittle(t *testing.T) {
 					handler.ServeHTTP(w, r)
 					return w
 				}
-				before := held()
+				before := heaptest.InUse()
 				answers := make(chan *httptest.ResponseRecorder, clients)
 				for i := range clients {
 					go func() { answers <- send(i, source.again()) }()
 				}
 				synctest.Wait()
-				if now := held() - before; now > besides {
+				if now := heaptest.InUse() - before; now > besides {
 					t.Errorf("%s: %d clients hold %d MiB, and %d is the limit", tc.reason, clients, now>>20, besides>>20)
 				}
 				if len(answers) > 0 {
@@ -108,14 +108,6 @@ func TestUploadRoutesHoldLittle(t *testing.T) {
 			})
 		})
 	}
-}
-
-// held returns how much memory is in use.
-func held() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // stalled is an archive that a client sends almost all of, until it is gone.

@@ -3,7 +3,6 @@ package operation_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/heaptest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -34,12 +34,12 @@ func TestManyExpired(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before := inUse()
+		before := heaptest.InUse()
 		var first sync.Once
 		var held atomic.Int64
 		g.join(t, sweeping(true, findsNothing), func(_ *operation.Config, k *operation.Kind) {
 			k.Expire = func(context.Context, nf.Operation) error {
-				first.Do(func() { held.Store(inUse() - before) })
+				first.Do(func() { held.Store(heaptest.InUse() - before) })
 				return nil
 			}
 		}).run(t)
@@ -51,13 +51,4 @@ func TestManyExpired(t *testing.T) {
 			t.Errorf("at the first deletion, the search holds %d bytes, want at most %d", held.Load(), most)
 		}
 	})
-}
-
-// inUse returns the bytes of the heap that are in use.
-func inUse() int64 {
-	runtime.GC()
-	runtime.GC() // frees what pools still had in the first
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return int64(stats.HeapAlloc)
 }

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/heaptest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
@@ -52,12 +52,12 @@ func BenchmarkPages(b *testing.B) {
 func benchmarkService(b *testing.B) *service {
 	b.Helper()
 	cfg := Config{Store: "etcd", Data: filepath.Join(b.TempDir(), "data"), LogLevel: "error", LogFormat: "text", Workers: 1, MaxPackage: 1 << 20, Retention: time.Hour}
-	before, begun := memoryInUse(), time.Now()
+	before, begun := heaptest.InUse(), time.Now()
 	parts := serviceWith(b, cfg, func(kv store.KV) {
 		storeRecords(b, kv)
-		before, begun = memoryInUse(), time.Now()
+		before, begun = heaptest.InUse(), time.Now()
 	})
-	b.Logf("the index of 3 × %d records was filled in %s, and has %d MiB", benchmarkRecords, time.Since(begun).Round(time.Millisecond), (memoryInUse()-before)>>20)
+	b.Logf("the index of 3 × %d records was filled in %s, and has %d MiB", benchmarkRecords, time.Since(begun).Round(time.Millisecond), (heaptest.InUse()-before)>>20)
 	return parts
 }
 
@@ -88,14 +88,6 @@ func serviceWith(b *testing.B, cfg Config, fill func(store.KV)) *service {
 	})
 	untilIndexed(b, parts)
 	return parts
-}
-
-// memoryInUse returns the bytes of the heap that are in use.
-func memoryInUse() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // storeRecords stores the records that the lists have, as the engine stores them.
