@@ -3,7 +3,6 @@ package sdc
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -26,11 +25,18 @@ func (c *Client) Package(ctx context.Context, ref PackageRef) (Artifact, error) 
 	if err != nil {
 		return Artifact{}, err
 	}
-	for _, types := range [][]string{{TypeHelm, TypeCloud}, {TypeETSI}, {TypeOnboarded}, {TypeOther}} {
-		found := slices.DeleteFunc(slices.Clone(all), func(a Artifact) bool {
-			unnamed := ref.Artifact == "" && a.Type == TypeOther
-			return unnamed || !slices.Contains(types, a.Type) || ref.Artifact != "" && a.Name != ref.Artifact
-		})
+	of := func(kind string) func(Artifact) bool { return func(a Artifact) bool { return a.Type == kind } }
+	wanted := []func(Artifact) bool{Artifact.IsChart, of(TypeETSI), of(TypeOnboarded)}
+	if ref.Artifact != "" {
+		wanted = append(wanted, of(TypeOther))
+	}
+	for _, is := range wanted {
+		var found []Artifact
+		for _, a := range all {
+			if is(a) && (ref.Artifact == "" || a.Name == ref.Artifact) {
+				found = append(found, a)
+			}
+		}
 		switch len(found) {
 		case 0:
 			continue
