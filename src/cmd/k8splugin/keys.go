@@ -67,7 +67,7 @@ rotate --promote ID FILE.`
 	encrypt.Long = `Encrypt a plaintext key file with a key management service. If the file is
 encrypted already, and the service has a newer key, encrypt it with that key.`
 	decrypt := edit("decrypt", "Decrypt a key file that a key management service encrypts", func(cmd *cobra.Command, file keyFile) error {
-		return unencryptKeys(cmd.Context(), p.stdout, file)
+		return decryptKeys(cmd.Context(), p.stdout, file)
 	})
 	return []*cobra.Command{initialize, rotate, encrypt, decrypt, pruneCommand(p)}
 }

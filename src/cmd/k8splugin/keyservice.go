@@ -102,8 +102,8 @@ func encryptKeys(ctx context.Context, out io.Writer, file keyFile) error {
 	return nil
 }
 
-// unencryptKeys writes a key file as plaintext.
-func unencryptKeys(ctx context.Context, out io.Writer, file keyFile) error {
+// decryptKeys writes a key file as plaintext.
+func decryptKeys(ctx context.Context, out io.Writer, file keyFile) error {
 	ring, err := file.load(ctx)
 	if err != nil {
 		return err
