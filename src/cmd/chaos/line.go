@@ -10,7 +10,10 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 )
 
 // line is a TCP proxy between a server and a dependency of it. It forwards
@@ -50,13 +53,28 @@ func (l *line) open(ctx context.Context) error {
 	if l.listener != nil {
 		return nil
 	}
-	listener, err := net.Listen("tcp", l.address)
+	listener, err := listen(ctx, l.address)
 	if err != nil {
 		return fmt.Errorf("cannot open the line %s: %w", l.name, err)
 	}
 	l.listener, l.address = listener, listener.Addr().String()
 	l.group.Go(func() { l.accept(ctx, listener) })
 	return nil
+}
+
+// listen waits for an address that is in use. A process that is being started has copies
+// of all descriptors until it runs its program, so a listener that the line has closed can
+// still exist for a moment.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		listener, err := net.Listen("tcp", address)
+		if !errors.Is(err, syscall.EADDRINUSE) || ctx.Err() != nil {
+			return listener, err
+		}
+		delay.For(ctx, 10*time.Millisecond, nil)
+	}
 }
 
 // cut closes all connections, and refuses new ones until the line is opened

@@ -107,6 +107,21 @@ func TestLineIsCut(t *testing.T) {
 	dialLine(t, l)
 }
 
+func TestLineWaitsForItsAddress(t *testing.T) {
+	t.Parallel()
+	l := openLine(t, echo(t))
+	l.cut()
+	other, err := net.Listen("tcp", l.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { _ = other.Close() })
+	if err := l.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dialLine(t, l)
+}
+
 func TestLineBreaksOff(t *testing.T) {
 	t.Parallel()
 	l := openLine(t, echo(t))
