@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -21,7 +22,7 @@ func (c *fakeCluster) Unready(ctx context.Context, _ nf.Subject, refs []nf.Ref, 
 	return c.unready[:most], len(c.unready) - most, c.unreadyErr
 }
 
-// Pods returns a pod of each ref.
+// Pods returns a pod of each ref, and the pods that the test has put below one of them.
 func (c *fakeCluster) Pods(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Pod, error) {
 	health, err := c.Health(ctx, owner, refs)
 	var out []nf.Pod
@@ -30,5 +31,10 @@ func (c *fakeCluster) Pods(ctx context.Context, owner nf.Subject, refs []nf.Ref)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append(out, c.pods...), err
+	for _, p := range c.pods {
+		if slices.ContainsFunc(refs, func(r nf.Ref) bool { return r.Key() == p.Workload.Key() }) {
+			out = append(out, p)
+		}
+	}
+	return out, err
 }
