@@ -117,6 +117,54 @@ func TestPatienceWithBriefCensuses(t *testing.T) {
 	})
 }
 
+// TestReadingPauses is about many instances: requests do not wait until all are read, and
+// the pauses do not delay the next reading.
+func TestReadingPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var many []nf.Instance
+		for i := range 200 {
+			many = append(many, instance(fmt.Sprintf("vnf-%d", i), "east", item("Deployment", "web")))
+		}
+		w := newWorld(many...)
+		w.each = time.Millisecond
+		watcher := running(t, w, health.Config{})
+		unknown := func() (n int) {
+			for _, c := range watcher.InstanceCounts() {
+				if c.Health == nf.HealthUnknown {
+					n += c.Number
+				}
+			}
+			return n
+		}
+		<-time.After(250 * time.Millisecond)
+		if counts := watcher.InstanceCounts(); len(counts) == 0 {
+			t.Error("200 ms of work were not done in 250 ms, although nothing was known before")
+		}
+		<-time.After(2850 * time.Millisecond)
+		if n := w.read(); n != 2 || unknown() != len(many) {
+			t.Errorf("after 3.1 s, the instances were read %d times, and the health of %d is unknown; want that the second reading pauses", n, unknown())
+		}
+		<-time.After(150 * time.Millisecond)
+		if unknown() != 0 {
+			t.Error("200 ms of work, and four times as much of pauses, were not done in 1.05 s")
+		}
+		watcher.InstanceHealth(instance("vnf-new", "west", item("Deployment", "web")))
+		for _, at := range []struct {
+			wait  time.Duration
+			reads int
+			why   string
+		}{
+			{8 * time.Second, 2, "1 s, and then 10 s (50 times the work) have not passed"},
+			{3 * time.Second, 3, "they have"},
+		} {
+			<-time.After(at.wait)
+			if n := w.read(); n != at.reads {
+				t.Errorf("the instances were read %d times, want %d: %s", n, at.reads, at.why)
+			}
+		}
+	})
+}
+
 // TestWatchesWhatThereIs holds the number of watches to the kinds and regions that
 // instances have, however many instances there are.
 func TestWatchesWhatThereIs(t *testing.T) {

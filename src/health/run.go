@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	soonest      = 2 * time.Second // least time between two readings of the instances
-	share        = 50              // reading takes at most 1/share of the time
-	firstPause   = time.Second     // before a failed watch is restarted; doubled after each failure
+	soonest      = 2 * time.Second       // least time between two readings of the instances
+	share        = 50                    // reading works for at most 1/share of the time
+	stretch      = 10 * time.Millisecond // of work, after which a reading pauses
+	rest         = 4                     // times the work before it that a pause takes
+	firstPause   = time.Second           // before a failed watch is restarted; doubled after each failure
 	longestPause = time.Minute
 )
 
@@ -26,8 +28,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	defer running.Wait()
 	blind := false
 	for first := true; ctx.Err() == nil; first = false {
-		began := time.Now()
-		r, err := w.read(ctx)
+		r, worked, err := w.read(ctx, first)
 		if err == nil {
 			w.arrange(ctx, r, &running)
 			w.publish(r)
@@ -35,7 +36,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			w.cfg.Logger.WarnContext(ctx, "failed to read VNF instances; their health stays as last seen", "error", err)
 		}
 		blind = err != nil
-		least := max(soonest, share*time.Since(began))
+		least := max(soonest, share*worked)
 		if first {
 			least = soonest // the first counts have every instance as unknown
 		}
@@ -53,16 +54,24 @@ type reading struct {
 	unhealthy []string                 // ids
 }
 
-// read reads the instances, one after another: all at once can take 100 MiB.
+// read reads the instances, one after another: all at once can take 100 MiB. Unless it is
+// the first reading, until which nothing is known, it pauses after each stretch of work, so
+// that requests do not wait until all instances are read. It returns how long it worked.
 //
 // If a region has instances of a state, there is a number for every health, including 0.
 // Otherwise the numbers of two replicas could not be compared.
-func (w *Watcher) read(ctx context.Context) (reading, error) {
-	r := reading{wanted: map[place]nf.Ref{}, sharers: map[string]int{}, numbers: map[nf.InstanceCount]int{}}
+func (w *Watcher) read(ctx context.Context, first bool) (r reading, worked time.Duration, err error) {
+	r = reading{wanted: map[place]nf.Ref{}, sharers: map[string]int{}, numbers: map[nf.InstanceCount]int{}}
 	seen := map[string]bool{} // regions
+	began := time.Now()
 	for in, err := range w.cfg.Source.Instances(ctx) {
 		if err != nil {
-			return r, err
+			return r, worked + time.Since(began), err
+		}
+		if d := time.Since(began); d >= stretch && !first {
+			worked += d
+			delay.For(ctx, rest*d, nil)
+			began = time.Now()
 		}
 		region := w.cfg.Source.Canonical(in.Region)
 		if !seen[in.Region] {
@@ -81,7 +90,7 @@ func (w *Watcher) read(ctx context.Context) (reading, error) {
 		}
 		r.numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: is.State}]++
 	}
-	return r, nil
+	return r, worked + time.Since(began), nil
 }
 
 // publish makes the counts of a reading the present ones.

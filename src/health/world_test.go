@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -18,7 +19,8 @@ import (
 type world struct {
 	mu          sync.Mutex
 	instances   []nf.Instance
-	err         error // of reading them
+	err         error         // of reading them
+	each        time.Duration // that reading one of them takes
 	reads       int
 	unreachable string // a region
 	refused     map[string]error
@@ -40,10 +42,11 @@ func newWorld(instances ...nf.Instance) *world {
 func (w *world) Instances(context.Context) iter.Seq2[nf.Instance, error] {
 	return func(yield func(nf.Instance, error) bool) {
 		w.mu.Lock()
-		all, err := slices.Clone(w.instances), w.err
+		all, err, each := slices.Clone(w.instances), w.err, w.each
 		w.reads++
 		w.mu.Unlock()
 		for _, in := range all {
+			<-time.After(each)
 			if !yield(in, nil) {
 				return
 			}
