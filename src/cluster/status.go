@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -78,6 +79,7 @@ var rules = map[schema.GroupKind]func(*unstructured.Unstructured, objectStatus) 
 	{Group: "batch", Kind: "Job"}:        job,
 	{Kind: "Pod"}:                        pod,
 	{Kind: "PersistentVolumeClaim"}:      claim,
+	{Kind: "ResourceQuota"}:              quota,
 }
 
 // statusless are kinds whose objects judgeByKind finds nf.Current as soon as they exist.
@@ -177,6 +179,17 @@ func job(u *unstructured.Unstructured, v objectStatus) objectStatus {
 		return objectStatus{nf.Current, "it is suspended"}
 	}
 	return objectStatus{nf.InProgress, v.message}
+}
+
+// quota returns InProgress until the status has the limits of the spec. The API server
+// admits objects by the status, which the controller of quotas writes.
+func quota(u *unstructured.Unstructured, v objectStatus) objectStatus {
+	wanted, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "hard")
+	is, _, _ := unstructured.NestedFieldNoCopy(u.Object, "status", "hard")
+	if v.status == nf.Current && !equality.Semantic.DeepEqual(wanted, is) {
+		return objectStatus{nf.InProgress, "its controller has not written its limits to the status yet"}
+	}
+	return v
 }
 
 // done reports whether the object is a Job or Pod that has completed.

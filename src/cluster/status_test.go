@@ -96,6 +96,15 @@ func TestJudge(t *testing.T) {
 		"ready pod": {
 			"it runs and is ready", `{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`, nf.Current,
 		},
+		"new quota": {
+			"the API server admits objects by the limits in the status", `{apiVersion: v1, kind: ResourceQuota, spec: {hard: {pods: "2"}}}`, nf.InProgress,
+		},
+		"changed quota": {
+			"the former limits are still in the status", `{apiVersion: v1, kind: ResourceQuota, spec: {hard: {pods: "2"}}, status: {hard: {pods: "1"}, used: {pods: "0"}}}`, nf.InProgress,
+		},
+		"quota": {
+			"the status has its limits", `{apiVersion: v1, kind: ResourceQuota, spec: {hard: {pods: "2"}}, status: {hard: {pods: "2"}, used: {pods: "0"}}}`, nf.Current,
+		},
 		"pending claim": {
 			"it may wait for its first consumer", `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`, nf.Current,
 		},

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -202,7 +201,8 @@ func TestWatchOfUpgrade(t *testing.T) {
 
 func TestWatchOfQuota(t *testing.T) {
 	c, ns := sandbox(t)
-	mustApply(t, c, "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {pods: "0"}}}`)...)
+	limits := mustApply(t, c, "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {pods: "0"}}}`)...)
+	await(t.Context(), t, c, "vnf-1", limits, nf.Current) // its limits are enforced
 	made := mustApply(t, c, "vnf-1",
 		workloadOf(t, ns, "Deployment", "d", scheduled, ""),
 		workloadOf(t, ns, "StatefulSet", "s", scheduled, "serviceName: s,"),
@@ -218,31 +218,12 @@ func TestWatchOfQuota(t *testing.T) {
 func TestApplyOverQuota(t *testing.T) {
 	c, ns := sandbox(t)
 	made := mustApply(t, c, "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {count/secrets: "0"}}}`)...)
-	await(t.Context(), t, c, "vnf-1", made, nf.Current)
-	awaitQuota(t, ns)
+	await(t.Context(), t, c, "vnf-1", made, nf.Current) // its limits are enforced
 	_, err := c.Apply(t.Context(), instance("vnf-1"), objects(t, "vnf-1", ns, `{apiVersion: v1, kind: Secret, metadata: {name: s}}`))
 	wantKind(t, err, nf.Failed)
 	if nf.ReasonOf(err) != "quota" {
 		t.Errorf("the reason is %q, want quota: %v", nf.ReasonOf(err), err)
 	}
-}
-
-// awaitQuota waits until the quota's controller has seen the namespace's quota.
-func awaitQuota(t *testing.T, namespace string) {
-	t.Helper()
-	w, err := watcher(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}).Namespace(namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	for e := range w.ResultChan() {
-		if q, ok := e.Object.(*unstructured.Unstructured); ok {
-			if _, seen, _ := unstructured.NestedMap(q.Object, "status", "hard"); seen {
-				return
-			}
-		}
-	}
-	t.Fatal("the quota was never seen")
 }
 
 func TestWatchSaysNothingOfOthers(t *testing.T) {
