@@ -165,7 +165,7 @@ func TestNamespaceSeenMissing(t *testing.T) {
 // TestForeignNamespaceStaysSeen asks to remove a namespace that the service has not
 // created.
 func TestForeignNamespaceStaysSeen(t *testing.T) {
-	c, r, _ := recorded(t)
+	c, r, _ := clocked(t)
 	ns := clustertest.Namespace(t)
 	foreignApply(t, c, "kubectl", clustertest.Documents(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+ns+`}}`)[0])
 	if kept, err := c.RemoveNamespace(t.Context(), ns); err != nil || len(kept) > 0 {

@@ -50,9 +50,9 @@ func mine(r resource, obj metav1.ObjectMeta, namespaces []string) bool {
 	if obj.Namespace != "" {
 		return slices.Contains(namespaces, obj.Namespace)
 	}
-	// Other tests serve their kinds, and have namespaces and volumes, at the
-	// same time.
-	shared := slices.Contains([]string{"apiservices", "customresourcedefinitions", "namespaces", "persistentvolumes"}, r.Resource)
+	// Other tests serve their kinds, ask for certificates, and have namespaces and
+	// volumes, at the same time.
+	shared := slices.Contains([]string{"apiservices", "certificatesigningrequests", "customresourcedefinitions", "namespaces", "persistentvolumes"}, r.Resource)
 	named := slices.ContainsFunc(namespaces, func(name string) bool { return strings.HasPrefix(obj.Name, name) })
 	return named || !shared && !strings.Contains(obj.Name, "test-")
 }
