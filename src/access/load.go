@@ -118,7 +118,7 @@ func (l *loader) users(f file, root *yaml.Node) {
 		known.groups = groups(e.groups)
 		l.v.users[e.name] = known
 	}
-	l.v.decoy = costliest(l.v.users)
+	l.v.decoy = decoyOf(l.v.users)
 }
 
 // passwords reads a file of lines "name:hash", as htpasswd -B writes it.
@@ -165,6 +165,17 @@ func checkHash(hash string) string {
 		return fmt.Sprintf("has cost %d; it must be between %d and %d", cost, minCost, maxCost)
 	}
 	return ""
+}
+
+// decoyOf returns a hash for unknown users. It takes as long to compare as any hash of a
+// user, and no password has it: another user's password must not be found in the cache, nor
+// share a comparison.
+func decoyOf(users map[string]user) []byte {
+	hash := slices.Clone(costliest(users))
+	if n := len(hash); n > 0 {
+		hash[n-1] = '!' // not a character of a hash
+	}
+	return hash
 }
 
 // costliest returns the hash that takes longest to compare.

@@ -57,19 +57,23 @@ func (p *passwords) remembered(hash []byte, password string) bool {
 func (p *passwords) right(hash []byte, password string) bool {
 	s := p.sum(hash, password)
 	outcome, _, _ := p.once.Do(string(s[:]), func() (any, error) {
+		if p.remembered(hash, password) {
+			return true, nil // another request has compared it in the meantime
+		}
 		p.slots <- struct{}{}
 		defer func() { <-p.slots }()
 		fits := len(password) <= maxPassword
 		if !fits {
 			password = password[:maxPassword] // a password that is too long takes as long
 		}
-		return p.compare(hash, []byte(password)) == nil && fits, nil
+		right := p.compare(hash, []byte(password)) == nil && fits
+		if right {
+			p.remember(s)
+		}
+		return right, nil
 	})
-	if right, _ := outcome.(bool); !right {
-		return false
-	}
-	p.remember(s)
-	return true
+	right, _ := outcome.(bool)
+	return right
 }
 
 func (p *passwords) remember(s sum) {
