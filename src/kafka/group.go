@@ -95,7 +95,10 @@ func (c *Client) Receive(ctx context.Context, handle func(context.Context, Messa
 	if err == nil && ctx.Err() == nil {
 		err = c.begin(ctx)
 	}
-	if err != nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
+		return nil // a request that the end has interrupted has not failed
+	}
+	if err != nil {
 		return err
 	}
 	m, err := c.cfg.join()
