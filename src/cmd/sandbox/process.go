@@ -67,12 +67,18 @@ func (p process) alive() bool {
 	return err == nil && !zombie && started == p.started
 }
 
+// killTime is how long a killed process may take to end.
+const killTime = 10 * time.Second
+
 // stop terminates the process, and kills it if it does not end within the
 // patience. It returns when the process has ended. It does nothing if the
 // process does not run or its pid belongs to another one.
 func (p process) stop(ctx context.Context, patience time.Duration) error {
 	defer p.collect()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if signal == syscall.SIGKILL {
+			patience = max(patience, killTime)
+		}
 		if !p.alive() {
 			return nil
 		}
