@@ -12,8 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/multicloud-k8s/k8splugin/src/delay"
 )
 
 // line is a TCP proxy between a server and a dependency of it. It forwards
@@ -49,14 +47,17 @@ func newLine(name, listen, upstream string) *line {
 // effect on an open line.
 func (l *line) open(ctx context.Context) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.listener != nil {
+	address, isOpen := l.address, l.listener != nil
+	l.mu.Unlock()
+	if isOpen {
 		return nil
 	}
-	listener, err := listen(ctx, l.address)
+	listener, err := listen(ctx, address)
 	if err != nil {
 		return fmt.Errorf("cannot open the line %s: %w", l.name, err)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.listener, l.address = listener, listener.Addr().String()
 	l.group.Go(func() { l.accept(ctx, listener) })
 	return nil
@@ -73,7 +74,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		if !errors.Is(err, syscall.EADDRINUSE) || ctx.Err() != nil {
 			return listener, err
 		}
-		delay.For(ctx, 10*time.Millisecond, nil)
+		_ = pause(ctx, 10*time.Millisecond) // the attempt after the end of the context is the last one
 	}
 }
 

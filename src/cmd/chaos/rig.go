@@ -179,7 +179,7 @@ func (r *rig) start(ctx context.Context) error {
 }
 
 // startPatience is the maximum start time of one process.
-const startPatience = time.Minute
+const startPatience = 5 * time.Minute
 
 // healthy waits until a URL responds with 200.
 func (r *rig) healthy(ctx context.Context, url string) error {
