@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -71,10 +72,14 @@ func TestActions(t *testing.T) {
 		t.Errorf("after the update, web has %v replicas, and db %v", web, db)
 	}
 
-	pods, err := region.api("Pod").List(t.Context(), metav1.ListOptions{LabelSelector: "app=db"})
-	if err != nil || len(pods.Items) == 0 {
-		t.Fatalf("pods of db: %v, %v", pods, err)
-	}
+	var pods *unstructured.UnstructuredList
+	until(t, "the pods of the deleted Deployment are gone", func() bool {
+		var err error
+		if pods, err = region.api("Pod").List(t.Context(), metav1.ListOptions{LabelSelector: "app=db"}); err != nil {
+			t.Fatal(err)
+		}
+		return len(pods.Items) == 2
+	})
 	pod := pods.Items[0].GetName()
 	failed := s.want(http.StatusFailedDependency, s.do("POST", one+"/heal", map[string]any{"pods": []string{pod}, "eviction_timeout": "1s"}))
 	if failed.text(t, "reason") != nf.ReasonBudget || !strings.Contains(failed.text(t, "detail"), "The disruption budget guard needs 2 healthy pods") {

@@ -133,7 +133,7 @@ func (s *testService) rotate(t *testing.T, region string, machines *clustertest.
 		t.Fatalf("%v: %s", err, out)
 	}
 	machines.Rotate(append(slices.Clone(kubeconfig), "# rotated\n"...))
-	for n := 0; !received.has(2) && n < 1000; n++ { // the API server remembers a token for some seconds
+	for n := 0; !received.has(2) && n < 6000; n++ { // the API server remembers a token for some seconds
 		s.do("POST", "/v1/vnf_instances?dry_run=true", map[string]any{"cloud_region_id": region, "csar_id": "web", "namespace": "apps-2"})
 		delay.For(t.Context(), 50*time.Millisecond, nil)
 	}
@@ -149,7 +149,7 @@ func (s *testService) rotate(t *testing.T, region string, machines *clustertest.
 // untilRegion returns a region once it is registered.
 func (s *testService) untilRegion(id string) answer {
 	s.t.Helper()
-	for n := 0; s.t.Context().Err() == nil && !s.t.Failed() && n < 1000; n++ {
+	for n := 0; s.t.Context().Err() == nil && !s.t.Failed() && n < 6000; n++ {
 		if got := s.do("GET", "/v1/cloud_regions/"+id, nil); got.status == http.StatusOK {
 			return got
 		}

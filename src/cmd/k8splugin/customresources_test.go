@@ -51,6 +51,7 @@ resources: {gadget: [g.yaml], mute: [m.yaml], widget: [w.yaml]}
 	clustertest.SetStatus(t, gadget, map[string]any{"phase": "Waiting for a widget"})
 	const silent = "Current: it exists; nothing else is known about its readiness, because it has no conditions and its kind has no readiness rule"
 	want := map[string]string{"Gadget": "InProgress: its phase is Waiting for a widget", "Widget": "InProgress: its phase is Starting", "Mute": silent}
+	until(t, "all objects exist", func() bool { return strings.HasPrefix(s.objectsOf(id)["Mute"], "Current") })
 	if diff := cmp.Diff(want, s.objectsOf(id)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

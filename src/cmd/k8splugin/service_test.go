@@ -51,7 +51,8 @@ func startBareService(t *testing.T, edit ...func(*Config)) *testService {
 // in memory, so that the decorator sees all reads. Without a decorator, it does.
 func startServiceOver(t *testing.T, decorate func(store.KV) store.KV, edit ...func(*Config)) *testService {
 	t.Helper()
-	cfg := Config{Store: "memory", LogLevel: "info", LogFormat: "text", Workers: 16, OperationTimeout: 3 * time.Minute, SyncWait: 3 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20, Retention: time.Hour, ProtectMetrics: true}
+	// Kubernetes deletes a namespace ever more slowly while definitions come and go.
+	cfg := Config{Store: "memory", LogLevel: "info", LogFormat: "text", Workers: 16, OperationTimeout: 15 * time.Minute, SyncWait: 15 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20, Retention: time.Hour, ProtectMetrics: true}
 	for _, e := range edit {
 		e(&cfg)
 	}

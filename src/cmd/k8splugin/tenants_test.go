@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -24,8 +23,6 @@ func TestTenantsCharts(t *testing.T) {
 	t.Parallel()
 	s := startBareService(t, func(c *Config) {
 		c.AccessFile = accesstest.File(t)
-		// Kubernetes deletes a namespace ever more slowly while definitions come and go.
-		c.OperationTimeout, c.SyncWait = 15*time.Minute, 15*time.Minute
 	})
 	rbac := []string{"ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io"}
 	cases := map[string]struct {

@@ -73,9 +73,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestUnreachableServer(t *testing.T) {
-	srv := httptest.NewServer(http.NotFoundHandler())
-	url := srv.URL
-	srv.Close()
+	const url = "http://127.0.0.1:1"
 	for _, args := range [][]string{{"region", "list"}, {"operation", "watch", "0192"}} {
 		r := console{}.run(t.Context(), url, args...)
 		if r.code != exitNoServer || !strings.Contains(r.stderr, "cannot reach the server at "+url) {
