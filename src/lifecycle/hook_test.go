@@ -295,12 +295,15 @@ func TestPlan(t *testing.T) {
 			s.cluster.script("db", nf.Current, "")
 			e.end(t, op)
 		}, 5},
-		"Removed": {"a termination has no plan", func(t *testing.T, _ *site, e *engine, op nf.Operation) {
+		"Removed": {"a termination has no plan", func(t *testing.T, s *site, e *engine, op nf.Operation) {
 			t.Helper()
 			if _, err := e.Cancel(t.Context(), op.ID); err != nil {
 				t.Fatal(err)
 			}
 			e.end(t, op)
+			s.cluster.mu.Lock()
+			s.cluster.finalizer["db"] = true // the termination does not end
+			s.cluster.mu.Unlock()
 			if _, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{}); err != nil {
 				t.Fatal(err)
 			}
