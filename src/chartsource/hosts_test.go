@@ -1,7 +1,6 @@
 package chartsource_test
 
 import (
-	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -83,11 +82,9 @@ func TestUnencryptedRegistry(t *testing.T) {
 
 func TestReasons(t *testing.T) {
 	t.Parallel()
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	strange, _ := serve(t, pages{})
 	for name, tc := range map[string]struct{ url, reason string }{
-		"Refused": {strings.Replace(closed.URL, "http:", "https:", 1), "tcp"},
+		"Refused": {"https://127.0.0.1:1", "tcp"},
 		"Unknown": {"https://nowhere.invalid", "dns"},
 		"Strange": {strange.String(), "tls"},
 	} {

@@ -71,7 +71,10 @@ func TestFind(t *testing.T) {
 	}
 	s.Repair()
 	hurried := finder(time.Nanosecond)
-	if err := hurried.Find(t.Context(), "i4", "c"); nf.KindOf(err) != nf.Timeout {
+	shelf.mu.Lock() // the search cannot end
+	err := hurried.Find(t.Context(), "i4", "c")
+	shelf.mu.Unlock()
+	if nf.KindOf(err) != nf.Timeout {
 		t.Errorf("a caller waits for a limited time: %v", err)
 	}
 	if v := s.Violations(); len(v) > 0 {

@@ -350,7 +350,7 @@ func TestShards(t *testing.T) {
 		}
 		l := s.ledger(count(&byFirst))
 		stop := s.start(l)
-		names := strings.Split("abcdefghijklmnop", "")
+		names := strings.Split("abcdefghijklmnopqrstuvwxyz", "")
 		s.open(l, names...)
 		s.start(s.ledger(count(&bySecond)))
 		s.later(time.Minute)

@@ -52,9 +52,9 @@ func TestFlowNamesTheRequest(t *testing.T) {
 	}
 }
 
-// TestServiceThatEnds starts programs that do not listen.
+// TestServiceThatEnds starts programs that do not listen. It must not be parallel: a file
+// cannot be executed while a process that another test starts has it open for writing.
 func TestServiceThatEnds(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'cannot open the store' >&2\nexit 4\n"), 0o700); err != nil { //nolint:gosec // it is executed

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/simulator/script"
@@ -31,11 +32,15 @@ func TestPersistent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			var mu sync.Mutex
 			var bodies []string
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
+				mu.Lock()
 				bodies = append(bodies, string(body))
-				if len(bodies) <= tc.cuts {
+				cut := len(bodies) <= tc.cuts
+				mu.Unlock()
+				if cut {
 					tc.cut(w)
 				}
 				w.WriteHeader(http.StatusConflict)

@@ -240,7 +240,7 @@ func TestLeft(t *testing.T) {
 
 func (w world) wantDead(t *testing.T) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for _, name := range []string{"leader", "child"} {

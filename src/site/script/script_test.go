@@ -251,7 +251,7 @@ func alive(t *testing.T, h *sitetest.Host, name string) bool {
 
 func wantDead(t *testing.T, h *sitetest.Host, what string, names ...string) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for _, name := range names {
