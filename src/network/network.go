@@ -167,23 +167,6 @@ func boundsOf(objects []*unstructured.Unstructured) nf.Bounds {
 	return b
 }
 
-// checkNodes returns nf.Invalid for a network that would give two pods on different
-// nodes the same address.
-func checkNodes(ctx context.Context, c shared.Cluster, driver Driver, n nf.Network) error {
-	if !driver.NodeLocal(n.Spec) {
-		return nil
-	}
-	list, err := c.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Node"})
-	if err != nil {
-		return err
-	}
-	if nodes, _ := list["items"].([]any); len(nodes) > 1 {
-		return nf.E(nf.Invalid, "check", "network "+n.Name, nf.Violations{{Field: "spec.ipam.type",
-			Message: fmt.Sprintf("gives addresses on each of the %d nodes independently, so that two pods can get the same one; set spec.node_local to true if that is intended", len(nodes))}})
-	}
-	return nil
-}
-
 // Apply implements shared.Kind.
 func (d Drivers) Apply(ctx context.Context, r *shared.Region, n nf.Network) error {
 	objects, err := d.objects("apply", n)

@@ -108,6 +108,7 @@ func (r *Resources) change(ctx context.Context, id string, req nf.SharedChangeRe
 	if c.fields = r.fields(c.before.Spec, c.after.Spec); len(c.fields) == 0 {
 		return c, nil
 	}
+	c.warnings = append(c.warnings, advice(ctx, r.cfg, c.after)...)
 	if c.users, err = r.usersOf(ctx, c.before); err != nil || !req.Restart {
 		return c, err
 	}

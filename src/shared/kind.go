@@ -42,6 +42,12 @@ type RegionChecker interface {
 	CheckRegion(region nf.Region, s nf.Shared) (warnings []string, err error)
 }
 
+// Adviser is a Kind that knows what a region may lack for a resource that it accepts.
+type Adviser interface {
+	// Advise returns warnings. It returns none if the region does not show what it has.
+	Advise(ctx context.Context, c Cluster, s nf.Shared) (warnings []string)
+}
+
 // Place is the region of a resource, before an operation.
 type Place struct {
 	Region   nf.Region

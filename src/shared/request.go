@@ -166,6 +166,7 @@ func (r *Resources) create(ctx context.Context, s nf.Shared, holder nf.Holder, r
 	if err != nil {
 		return operation.Request{}, err
 	}
+	warnings = append(warnings, advice(ctx, r.cfg, s)...)
 	op := r.operation(s, nf.SharedCreate, req.Timeout, req.Trace)
 	r.cfg.Task(&op).Holder, op.Warnings = req.Holder, warnings
 	s.State, s.Inventory, s.Created = nf.SharedCreating, refs, op.Accepted
@@ -199,6 +200,19 @@ func (r *Resources) check(ctx context.Context, s nf.Shared) (refs []nf.Ref, warn
 	}
 	refs, err = r.cfg.Kind.Check(ctx, c, s)
 	return refs, warnings, err
+}
+
+// advice returns what the region of a resource may lack, beside what check returns.
+func advice(ctx context.Context, cfg Config, s nf.Shared) []string {
+	adviser, ok := cfg.Kind.(Adviser)
+	if !ok {
+		return nil
+	}
+	c, err := cfg.Open(ctx, s.Region)
+	if err != nil {
+		return nil // check has returned it
+	}
+	return adviser.Advise(ctx, c, s)
 }
 
 // remove accepts the removal of a resource without holders, except that of the request,

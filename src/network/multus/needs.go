@@ -7,6 +7,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/network/schema"
 )
 
+// Resources returns the extended resource of which each attachment takes one, by the field
+// of the normalized specification, or nothing.
+func (Driver) Resources(spec json.RawMessage) map[string]string {
+	given, err := schema.Decode(spec)
+	name, ok := given[resourceField].(string)
+	if err != nil || !ok {
+		return nil
+	}
+	return map[string]string{"spec." + resourceField: name}
+}
+
 // Plugins returns the types of the CNI plugins that a network needs on the nodes, by the
 // fields of its normalized specification. Those of an existing definition are unknown.
 func (Driver) Plugins(spec json.RawMessage) map[string]string {

@@ -10,7 +10,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/network/multus"
 )
 
-var _ network.PluginUser = multus.Driver{}
+var (
+	_ network.PluginUser   = multus.Driver{}
+	_ network.ResourceUser = multus.Driver{}
+)
 
 // TestPlugins names the plugins that networks need, with the fields that name them.
 func TestPlugins(t *testing.T) {

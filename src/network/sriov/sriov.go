@@ -135,6 +135,11 @@ func (Driver) Plugins(spec json.RawMessage) map[string]string {
 	return out
 }
 
+// Resources returns the extended resource of the virtual functions. See multus.Driver.
+func (Driver) Resources(spec json.RawMessage) map[string]string {
+	return multus.SRIOV().Resources(spec)
+}
+
 // asPlugin returns a network with the specification of the CNI plugin, and the namespace
 // of the operator; empty: the network is not the operator's.
 func asPlugin(n nf.Network) (nf.Network, string, error) {

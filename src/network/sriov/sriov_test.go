@@ -23,8 +23,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the objects in testdata")
 
 var (
-	_ network.Driver     = sriov.Driver{}
-	_ network.PluginUser = sriov.Driver{}
+	_ network.Driver       = sriov.Driver{}
+	_ network.PluginUser   = sriov.Driver{}
+	_ network.ResourceUser = sriov.Driver{}
 )
 
 // namespace holds the definitions of the tests.
