@@ -1,9 +1,7 @@
 package schema
 
 import (
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -47,47 +45,6 @@ func own(t *testing.T) (definition, gadget *unstructured.Unstructured) {
 	}
 	all := clustertest.Documents(t, strings.ReplaceAll(string(text), "GROUP", clustertest.Namespace(t)+".example.com"))
 	return all[0], all[1]
-}
-
-// TestCustomMutations compares the checks of a custom resource with a real API
-// server: with the schema that the server publishes, and with the definition
-// that comes with the object.
-func TestCustomMutations(t *testing.T) {
-	s := newServer(t)
-	definition, gadget := own(t)
-	s.define(definition)
-	all := append(mutate(gadget), mutation{"nowhere", "nothing", gadget})
-	verdicts := s.judge(all)
-	cases := map[string]struct {
-		reason string
-		beside []*unstructured.Unstructured
-	}{
-		"published": {"the server's document states the schema", nil},
-		"beside":    {"the definition beside the object states it", []*unstructured.Unstructured{definition}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := s.compare(NewCache(Config{}).Region(s), all, verdicts, tc.beside...)
-			got.report(t, tc.reason)
-			for _, place := range slices.Sorted(maps.Keys(got.unseen)) {
-				if !slices.ContainsFunc(unseenOfCustom, func(p string) bool { return strings.HasPrefix(place, "Gadget [spec "+p) }) {
-					t.Errorf("%s: only the API server refuses %s: %s", tc.reason, place, got.examples[place])
-				}
-			}
-			if got.passed == 0 || got.both == 0 {
-				t.Errorf("%s: the mutations prove nothing: %d pass, %d are refused", tc.reason, got.passed, got.both)
-			}
-		})
-	}
-}
-
-// unseenOfCustom are the places where an API server refuses what the checks let
-// pass.
-var unseenOfCustom = []string{
-	"most",   // the range of int32, which old servers do not check
-	"ratio",  // an integer is never a multiple of a fraction, for the server
-	"strict", // names and labels of objects within objects
-	"whole",
 }
 
 // TestCustom shows what is said of a custom resource, and compares it with a

@@ -227,28 +227,6 @@ func (c *tally) report(t *testing.T, reason string) {
 	}
 }
 
-// TestNativeMutations compares the checks of Kubernetes' own kinds with a real
-// API server: whatever is refused here is refused there.
-func TestNativeMutations(t *testing.T) {
-	s := newServer(t)
-	region := NewCache(Config{}).Region(s)
-	var all []mutation
-	for _, u := range natural(t) {
-		if got := s.check(region, u); len(got.Violations)+len(got.Unchecked) > 0 {
-			t.Errorf("%s %s: found %v, not checked %v", u.GetKind(), u.GetName(), got.Violations, got.Unchecked)
-		}
-		if err := s.dryRun(u); err != nil {
-			t.Errorf("%s %s: the API server refuses it: %v", u.GetKind(), u.GetName(), err)
-		}
-		all = append(all, mutate(u)...)
-	}
-	got := s.compare(region, all, s.judge(all))
-	got.report(t, "a mutation")
-	if got.passed == 0 || got.both == 0 {
-		t.Errorf("the mutations prove nothing: %d pass, %d are refused", got.passed, got.both)
-	}
-}
-
 // TestSample checks the sample package, and some of its objects with changes.
 func TestSample(t *testing.T) {
 	s := newServer(t)

@@ -189,12 +189,15 @@ func TestRetry(t *testing.T) {
 	})
 }
 
+// patiently makes a replica look rarely, so that days can be played.
+func patiently(cfg *notify.Config) { cfg.Lease, cfg.Survey = time.Hour, time.Hour }
+
 // TestAnswers counts every status of success as a delivery.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for status, dead := range map[int]bool{200: false, 202: false, 204: false, 404: true, 500: true} {
 		play(t, subscriber.Config{}, func(t *testing.T, w *world) {
-			r := w.replica(nil)
+			r := w.replica(patiently)
 			s := w.subscribe(r, nil)
 			w.start(r)
 			w.to.Script(subscriber.Fault{Status: status}, -1)
@@ -225,7 +228,7 @@ func TestAnswers(t *testing.T) {
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 	play(t, subscriber.Config{}, func(t *testing.T, w *world) {
-		r := w.replica(nil)
+		r := w.replica(patiently)
 		s := w.subscribe(r, nil)
 		w.start(r)
 		w.to.Script(subscriber.Fault{Status: 503}, -1)
