@@ -28,6 +28,14 @@ func document(t *testing.T) *openapi3.T {
 	return doc
 }
 
+// TestContractIsValid is in place of a check at each start, which takes a tenth of a second.
+func TestContractIsValid(t *testing.T) {
+	t.Parallel()
+	if err := document(t).Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRoutesAreTheContract holds the router and swagger.yaml equal: a path or
 // method that one of them lacks fails.
 func TestRoutesAreTheContract(t *testing.T) {

@@ -58,10 +58,19 @@ func (s *service) Routes(r *mux.Router) {
 	get("/metrics", s.metrics)
 	for _, name := range []string{"/openapi", "/swagger"} {
 		get(name+".yaml", static("application/yaml", s.rules.yaml))
-		get(name+".json", static("application/json", s.rules.json))
+		get(name+".json", Handler(s.contractAsJSON))
 	}
 	get("/docs", s.page)
 	get("/", http.HandlerFunc(toDocs))
+}
+
+func (s *service) contractAsJSON(w http.ResponseWriter, r *http.Request) error {
+	content, err := s.rules.json()
+	if err != nil {
+		return err
+	}
+	static("application/json", content).ServeHTTP(w, r)
+	return nil
 }
 
 type readiness struct {
