@@ -101,6 +101,17 @@ func (s *Store) Status() map[string]Status {
 	return out
 }
 
+// Version returns a number that differs after each change of a record of a table. It is not
+// known before the table is filled, and after a write with an unknown result.
+func (s *Store) Version(prefix string) (version uint64, known bool) {
+	for _, t := range s.tables {
+		if t.prefix == prefix {
+			return t.current()
+		}
+	}
+	return 0, false
+}
+
 // Find implements store.Finder.
 func (s *Store) Find(prefix, start string, c nf.Cursor) (iter.Seq[string], bool) {
 	for _, t := range s.tables {

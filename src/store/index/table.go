@@ -52,6 +52,7 @@ type table struct {
 	doubtful int                    // number of records in doubt: none of them may be left out
 	filled   bool
 	doubts   int
+	version  uint64 // number of changes
 }
 
 func newTable(t Table, most int) *table {
@@ -70,6 +71,7 @@ func (t *table) empty() {
 	default:
 		t.records, t.doubtful = btree.NewG(degree, func(a, b *record) bool { return a.key < b.key }), 0
 		t.postings = btree.NewG(degree, posting.before)
+		t.version++
 	}
 }
 
@@ -77,6 +79,14 @@ func (t *table) setFilled(filled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.filled = filled && t.records != nil
+}
+
+// current returns the version of the table. It is not known unless the index is in use, and
+// has no record whose last write has an unknown result.
+func (t *table) current() (version uint64, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.version, t.filled && t.doubtful == 0
 }
 
 func (t *table) status() Status {
@@ -229,6 +239,7 @@ func (t *table) insert(r *record) {
 	if t.records == nil {
 		return
 	}
+	t.version++
 	if former, had := t.records.ReplaceOrInsert(r); had {
 		t.unpost(former)
 	}
@@ -246,6 +257,7 @@ func (t *table) insert(r *record) {
 
 // delete deletes a record that the index has. The lock is held.
 func (t *table) delete(r *record) {
+	t.version++
 	t.records.Delete(r)
 	t.unpost(r)
 }

@@ -112,6 +112,58 @@ func (u unreachable) Put(ctx context.Context, key string, value []byte, expected
 	return u.KV.Put(ctx, key, value, expected)
 }
 
+// TestVersion changes a table in every way.
+func TestVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := newShared()
+		away := false
+		x := running(t, index.Config{KV: unreachable{db, &away}, Changes: db})
+		other := store.NewTable[nf.Instance](db, prefix, "VNF instance")
+		before, known := x.Version(prefix)
+		if !known {
+			t.Fatal("the version of a table that is filled is not known")
+		}
+		for _, tc := range []struct {
+			reason  string
+			act     func() error
+			changes bool
+			known   bool
+		}{
+			{"a read changes nothing", func() error { _, err := x.instances.Get(t.Context(), "i01"); return nf.IgnoreNotFound(err) }, false, true},
+			{"a new record", func() error { return x.instances.Insert(t.Context(), "i01", instance("i01", 1)) }, true, true},
+			{"a changed one", func() error { return x.instances.Put(t.Context(), "i01", instance("i01", 1)) }, true, true},
+			{"a change of another process", func() error { return other.Put(t.Context(), "i02", instance("i02", 1)) }, true, true},
+			{"a deletion", func() error { return x.instances.Delete(t.Context(), "i01") }, true, true},
+			{"a deletion by another process", func() error { return other.Delete(t.Context(), "i02") }, true, true},
+			{"a write with an unknown result", func() error {
+				away = true
+				if err := x.instances.Put(t.Context(), "i01", instance("i01", 1)); nf.KindOf(err) != nf.Unreachable {
+					return err
+				}
+				return nil
+			}, true, false},
+			{"a read that tells the result", func() error { _, err := x.instances.Get(t.Context(), "i01"); return nf.IgnoreNotFound(err) }, true, true},
+		} {
+			must(t, tc.act())
+			db.deliver(1)
+			synctest.Wait()
+			after, known := x.Version(prefix)
+			if (after != before) != tc.changes || known != tc.known {
+				t.Errorf("%s: version %d, and then %d, known: %t", tc.reason, before, after, known)
+			}
+			before = after
+		}
+		if _, known := x.Version("packages/"); known {
+			t.Error("the version of a table that is not indexed is known")
+		}
+		db.interrupt(nf.E(nf.Unreachable, "watch", "keys", errors.New("compacted")))
+		synctest.Wait()
+		if _, known := x.Version(prefix); known {
+			t.Error("changes are missing, and the version is known")
+		}
+	})
+}
+
 // TestLostChanges interrupts the watch, so that changes are lost: a new record, a changed
 // one and a deleted one. The index is filled again.
 func TestLostChanges(t *testing.T) {
