@@ -50,6 +50,10 @@ type PoolConfig struct {
 	// certificates are not renewed.
 	Renewal func(ctx context.Context, region string, access nf.Access, edit func(*nf.CertificateRenewal)) (nf.CertificateRenewal, error)
 
+	// RegionsVersion returns a number that differs after each change of the registered
+	// regions, if it is known. It must return quickly. Default: it is not known.
+	RegionsVersion func() (version uint64, known bool)
+
 	// Rejected is called for each request whose credentials the region does not
 	// accept: those of the access. It must return quickly. Default: none.
 	Rejected func(region string, access nf.Access)
@@ -102,6 +106,9 @@ func (cfg PoolConfig) filled() PoolConfig {
 	}
 	if cfg.Rejected == nil {
 		cfg.Rejected = func(string, nf.Access) {}
+	}
+	if cfg.RegionsVersion == nil {
+		cfg.RegionsVersion = func() (uint64, bool) { return 0, false }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -26,7 +26,7 @@ const (
 )
 
 // Run keeps the pool in sync with the registered regions, which it reads every
-// 5 seconds: it drops the clusters of regions that were deregistered or have
+// 5 seconds if they may have changed: it drops the clusters of regions that were deregistered or have
 // another access, as Forget does. It checks each region about every 30
 // seconds, and about every 5 seconds while the region is unreachable or signs its
 // certificate, so that State is current without other requests. It checks up to 64 regions at the
@@ -67,12 +67,25 @@ type regionList struct {
 	read       func(context.Context) ([]nf.Region, error)
 	readFailed bool            // the last read failed
 	unusable   map[string]bool // ids of regions that could not be opened last time
+	last       listRead
+}
+
+// listRead is what the last read of the regions has led to.
+type listRead struct {
+	version uint64 // of the list, from before the read
+	valid   bool   // the version was known, and all regions were opened
+	opened  int    // clusters of the pool
 }
 
 // sync opens the registered regions, and drops those that are no longer
 // registered. Clusters opened after the read started are newer and stay. Each
-// failure is logged only once.
+// failure is logged only once. It reads no list that has not changed.
 func (r *regionList) sync(ctx context.Context) {
+	version, known := r.pool.cfg.RegionsVersion()
+	if known && r.last == (listRead{version, true, len(r.pool.clusters())}) {
+		return
+	}
+	r.last = listRead{}
 	log, began := r.pool.cfg.Logger, r.pool.cfg.Clock()
 	all, err := r.read(ctx)
 	if err != nil {
@@ -83,7 +96,7 @@ func (r *regionList) sync(ctx context.Context) {
 		return
 	}
 	r.readFailed = false
-	registered := map[string]bool{}
+	registered, usable := map[string]bool{}, true
 	for _, region := range all {
 		registered[region.ID] = true
 		if r.pool.openedAfter(region.ID, began) {
@@ -94,12 +107,14 @@ func (r *regionList) sync(ctx context.Context) {
 			log.WarnContext(ctx, "cloud region cannot be opened", "region", region.ID, "error", err.Error())
 		}
 		r.unusable[region.ID] = err != nil
+		usable = usable && err == nil
 	}
 	for id := range r.pool.clusters() {
 		if !registered[id] && !r.pool.openedAfter(id, began) {
 			r.pool.Forget(id)
 		}
 	}
+	r.last = listRead{version, known && usable, len(r.pool.clusters())}
 }
 
 func (p *Pool) openedAfter(id string, t time.Time) bool {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,12 @@ func (r *registry) regions(context.Context) ([]nf.Region, error) {
 		out = append(out, nf.Region{ID: id, Access: accessAs(id, token)})
 	}
 	return out, r.err
+}
+
+func (r *registry) read() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reads
 }
 
 func accessAs(id, token string) nf.Access {
@@ -122,6 +129,44 @@ func TestRunKeepsInStep(t *testing.T) {
 		diff(t, "trouble is logged once", []string{
 			"failed to read the cloud regions; the known ones are kept", "cloud region cannot be opened",
 		}, told.said())
+	})
+}
+
+// TestRunReadsChanges reads the regions only if they have changed, or may have.
+func TestRunReadsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var version atomic.Uint64
+		var unknown atomic.Bool
+		p, _ := stubbed(map[string]stub{"east": well, "west": well})
+		p.cfg.RegionsVersion = func() (uint64, bool) { return version.Load(), !unknown.Load() }
+		r := &registry{ids: map[string]string{"east": "a"}}
+		defer running(t, p, r)()
+		synctest.Wait()
+		for _, tc := range []struct {
+			reason string
+			change func()
+			reads  int // in ten intervals
+		}{
+			{"nothing has changed since the first read", func() {}, 0},
+			{"a region is registered", func() { r.set("west", "a"); version.Add(1) }, 1},
+			{"a region has another access", func() { r.set("east", "b"); version.Add(1) }, 1},
+			{"a cluster of the pool is gone", func() { p.Forget("east") }, 1},
+			{"the version is not known", func() { unknown.Store(true) }, 10},
+			{"it is known again, and may have changed before", func() { unknown.Store(false) }, 1},
+			{"the regions cannot be read", func() { r.fail(errors.New("the store is away")); version.Add(1) }, 10},
+			{"they can", func() { r.fail(nil) }, 1},
+			{"a region cannot be opened, for now", func() { r.set("broken", "\n"); version.Add(1) }, 10},
+		} {
+			tc.change()
+			before := r.read()
+			until(10 * syncInterval)
+			if n := r.read() - before; n != tc.reads {
+				t.Errorf("%s: the regions were read %d times, want %d", tc.reason, n, tc.reads)
+			}
+		}
+		if c, err := p.Open("east", accessAs("east", "b")); err != nil || c != p.clusters()["east"] {
+			t.Errorf("the pool has not opened the access that was registered last: %v", err)
+		}
 	})
 }
 

@@ -148,7 +148,7 @@ func (s *service) openPool(cfg Config, obs observability) error {
 	if err != nil {
 		return err
 	}
-	s.pool = obs.pool(hosts, rules, s.renewals(), s.rejected)
+	s.pool = obs.pool(hosts, rules, s.renewals(), s.rejected, func() (uint64, bool) { return s.index.Version("regions/") })
 	return nil
 }
 

@@ -50,10 +50,11 @@ func (c Config) logger(p process) *slog.Logger {
 }
 
 // pool returns the pool of connections to regions. Their requests are traced
-// and counted. Rules judge custom resources, and keep stores renewed credentials.
-func (s observability) pool(hosts outbound.Hosts, rules *readiness.Rules, keep renewals, rejected func(string, nf.Access)) *cluster.Pool {
+// and counted. Rules judge custom resources, and keep stores renewed credentials. Version is
+// that of the regions.
+func (s observability) pool(hosts outbound.Hosts, rules *readiness.Rules, keep renewals, rejected func(string, nf.Access), version func() (uint64, bool)) *cluster.Pool {
 	return cluster.New(cluster.PoolConfig{
-		Hosts: hosts, Readiness: rules, Logger: s.log, Wrap: s.tracing.Wrap, Keep: keep.token, Renewal: keep.certificate, Rejected: rejected,
+		Hosts: hosts, Readiness: rules, Logger: s.log, Wrap: s.tracing.Wrap, Keep: keep.token, Renewal: keep.certificate, Rejected: rejected, RegionsVersion: version,
 		Observe: func(c cluster.Call) {
 			code, _ := strconv.Atoi(c.Code) // 0 if there was no response
 			s.metrics.RegionRequest(c.Region, c.Verb, code, c.Reason, c.Took)
