@@ -156,8 +156,9 @@ func (w *Watcher) InstanceCounts() []nf.InstanceCount {
 	return w.counts
 }
 
-// Unhealthy returns the ids of the instances whose health was not nf.Healthy when they
-// were counted last.
+// Unhealthy returns the ids of the instances that were nf.Unhealthy when they were counted
+// last. Those whose health is unknown, for example in an unreachable region, are not among
+// them.
 func (w *Watcher) Unhealthy() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

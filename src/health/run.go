@@ -85,7 +85,7 @@ func (w *Watcher) read(ctx context.Context, first bool) (r reading, worked time.
 			r.numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}] += 0
 		}
 		is, _ := w.assess(in)
-		if is.State != nf.Healthy {
+		if is.State == nf.Unhealthy {
 			r.unhealthy = append(r.unhealthy, in.ID)
 		}
 		r.numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: is.State}]++

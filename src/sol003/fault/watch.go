@@ -18,8 +18,8 @@ import (
 
 // Source provides VNFs, their instances, and how these are.
 type Source interface {
-	// Unhealthy returns the ids of the instances that were not healthy when they were all
-	// looked at last. It sends no request.
+	// Unhealthy returns the ids of the instances that were unhealthy when they were all
+	// looked at last, without those whose health was unknown. It sends no request.
 	Unhealthy() []string
 	// Instance returns an instance, or nf.NotFound.
 	Instance(ctx context.Context, id string) (nf.Instance, error)
