@@ -179,6 +179,7 @@ func (s *state) look(ctx context.Context) error {
 			return err
 		}
 	}
+	maps.DeleteFunc(s.vnfs, func(_ string, all faults) bool { return len(all) == 0 }) // they are not read while they are well
 	return s.acknowledge(ctx)
 }
 

@@ -31,6 +31,7 @@ type world struct {
 	pods     []nf.Pod
 	err      error // of reading pods
 	reads    int   // of pods
+	asked    int   // for the instance
 }
 
 var _ fault.Source = (*world)(nil)
@@ -52,8 +53,10 @@ func (w *world) Instance(_ context.Context, id string) (nf.Instance, error) {
 	case id == "other":
 		return nf.Instance{ID: "other", State: nf.Ready}, nil
 	case w.instance == nil || id != w.instance.ID:
+		w.asked++
 		return nf.Instance{}, nf.E(nf.NotFound, "get", "instance "+id, nil)
 	}
+	w.asked++
 	return *w.instance, nil
 }
 
