@@ -51,6 +51,10 @@ func (b *Bundles) collect(ctx context.Context, present Instances, region func(ct
 	if err := errors.Join(records.Sweep(ctx, exists), b.SweepConnections(ctx, region)); err != nil {
 		return err
 	}
+	composed, err := b.composed.List(ctx, "")
+	if err != nil || len(composed) == 0 {
+		return err // what uses packages need not be read
+	}
 	used, err := records.Packages(ctx)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,7 @@ import (
 type engine struct {
 	instances map[string]nf.Instance
 	start     time.Time
+	lists     int // of instances
 }
 
 func (e *engine) failure() error {
@@ -40,7 +42,24 @@ func (e *engine) Instance(_ context.Context, id string) (nf.Instance, error) {
 }
 
 func (e *engine) Instances(context.Context) ([]nf.Instance, error) {
+	e.lists++
 	return slices.Collect(maps.Values(e.instances)), e.failure()
+}
+
+// TestRunWithoutPackages does not read all instances if there is no composed package.
+func TestRunWithoutPackages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, e := newFixture(t), &engine{}
+		var running sync.WaitGroup
+		ctx, stop := context.WithCancel(t.Context())
+		running.Go(func() { f.Run(ctx, e, nil, slog.New(slog.NewTextHandler(t.Output(), nil))) })
+		<-time.After(time.Hour)
+		stop()
+		running.Wait()
+		if e.lists > 0 {
+			t.Errorf("the instances were read %d times", e.lists)
+		}
+	})
 }
 
 // TestRun collects garbage at each interval, and again after an error.
