@@ -116,7 +116,10 @@ func (a Access) Digest() [sha256.Size]byte {
 }
 
 // IsZero reports whether no field is set.
-func (a Access) IsZero() bool { return a.Equal(Access{}) && len(a.Kubeconfig) == 0 }
+func (a Access) IsZero() bool {
+	// An access with a server needs no digest, which would be made each time one is opened.
+	return a.Server == "" && len(a.Kubeconfig) == 0 && a.Equal(Access{})
+}
 
 // Validate returns a violation for each field that cannot work. An access must
 // have exactly one credential; one that was read from a kubeconfig may have none,
