@@ -205,6 +205,28 @@ func TestTenants(t *testing.T) {
 	}
 }
 
+// TestMayReadAll also checks that a store with an index need not read the regions that the
+// caller may read: there may be thousands, at each scrape of the metrics.
+func TestMayReadAll(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for who, tc := range map[string]struct {
+		kind nf.Kind
+		read []bool // of the east and the west
+	}{
+		"viewer-all":    {0, []bool{false, false}},
+		"operator-west": {nf.Forbidden, []bool{true, false}},
+		"stranger":      {nf.Forbidden, []bool{true, true}},
+	} {
+		err := h.Regions.MayReadAll(h.as(t, who))
+		in := h.world.regionsIn
+		read := []bool{in(nf.Scope{Region: accesstest.East}), in(nf.Scope{Region: accesstest.West})}
+		if nf.KindOf(err) != tc.kind || !slices.Equal(read, tc.read) {
+			t.Errorf("%s: %v; the regions that are read: %v, want %v", who, err, read, tc.read)
+		}
+	}
+}
+
 // TestPreviewsOfSecrets checks that the templates of a dry run find Secrets only
 // if the caller may make the change.
 func TestPreviewsOfSecrets(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -108,14 +107,16 @@ func (rs *Regions) MayReadAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := gathered(rs.keeper.RegionsFrom(ctx, nf.Cursor{}))
-	if err != nil {
-		return err
-	}
 	visible := rs.guard.authorizer.Visible(ctx, id, nf.ReadRegion)
 	nf.TrailOf(ctx).Ask(nf.ReadRegion, nf.Scope{})
-	if slices.ContainsFunc(all, func(r nf.Region) bool { return !visible(regionScope(r.ID)) }) {
-		return nf.E(nf.Forbidden, "authorize", id.String(), fmt.Errorf("missing permission %s for all cloud regions", nf.ReadRegion))
+	hidden := func(s nf.Scope) bool { return !visible(s) }
+	for r, err := range rs.keeper.RegionsFrom(ctx, nf.Cursor{In: hidden}) { // an index finds none without reading a region
+		if err != nil {
+			return err
+		}
+		if hidden(regionScope(r.ID)) {
+			return nf.E(nf.Forbidden, "authorize", id.String(), fmt.Errorf("missing permission %s for all cloud regions", nf.ReadRegion))
+		}
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ type world struct {
 	keyed   map[string]nf.Operation
 	lenient bool // it checks the key before the options, and fails
 
-	placement *nf.Placement // of the last new instance
+	placement *nf.Placement       // of the last new instance
+	regionsIn func(nf.Scope) bool // of the last list of regions
 
 	mentioned string        // the instance that every text mentions
 	more      []nf.Instance // instances without operations
@@ -276,7 +277,9 @@ func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
 	return nf.Region{}, nf.E(nf.NotFound, "find", "it", nil)
 }
 
-func (w *world) RegionsFrom(context.Context, nf.Cursor) iter.Seq2[nf.Region, error] {
+// RegionsFrom yields all regions, as a store without an index.
+func (w *world) RegionsFrom(_ context.Context, c nf.Cursor) iter.Seq2[nf.Region, error] {
+	w.regionsIn = c.In
 	return sequence(w.regions())
 }
 
