@@ -79,7 +79,7 @@ func TestLateFailureIsUndoneCompletely(t *testing.T) {
 	path := regexp.MustCompile(`^(PATCH|DELETE) .*/namespaces/` + ns + `/(configmaps|services|deployments)/([a-z]+)`)
 	var order []string
 	for _, request := range recorder.Requests() {
-		if m := path.FindStringSubmatch(request.String()); m != nil {
+		if m := path.FindStringSubmatch(request.String()); m != nil && request.Query.Get("dryRun") == "" { // of a slow server, whose schemas are not there in time
 			order = append(order, m[1]+" "+m[2]+"/"+m[3])
 		}
 	}
