@@ -124,9 +124,10 @@ type Pool struct {
 	cfg    PoolConfig
 	probes *usage // of servers that are not regions yet
 
-	mu    sync.Mutex
-	known map[string]*entry              // by region id
-	equal map[[sha256.Size]byte][]string // the ids of regions by nf.Access.Digest, in the order in which they were opened
+	mu      sync.Mutex
+	known   map[string]*entry              // by region id
+	equal   map[[sha256.Size]byte][]string // the ids of regions by nf.Access.Digest, in the order in which they were opened
+	changes uint64                         // number of clusters that were opened or dropped
 }
 
 type entry struct {
@@ -175,6 +176,7 @@ func (p *Pool) open(id string, access nf.Access) (c, former *Cluster, err error)
 		c.transport.health.copyOutage(&former.transport.health)
 	}
 	p.remove(id)
+	p.changes++
 	now, digest := p.cfg.Clock(), access.Digest()
 	p.known[id] = &entry{access: access, digest: digest, cluster: c, opened: now, due: now}
 	p.equal[digest] = append(p.equal[digest], id)
@@ -187,6 +189,7 @@ func (p *Pool) remove(id string) *entry {
 	if e == nil {
 		return nil
 	}
+	p.changes++
 	delete(p.known, id)
 	rest := slices.DeleteFunc(p.equal[e.digest], func(other string) bool { return other == id })
 	if p.equal[e.digest] = rest; len(rest) == 0 {

@@ -67,25 +67,27 @@ type regionList struct {
 	read       func(context.Context) ([]nf.Region, error)
 	readFailed bool            // the last read failed
 	unusable   map[string]bool // ids of regions that could not be opened last time
-	last       listRead
+	last       seen
+	inSync     bool // the pool has what was read last, as far as is known
 }
 
-// listRead is what the last read of the regions has led to.
-type listRead struct {
-	version uint64 // of the list, from before the read
-	valid   bool   // the version was known, and all regions were opened
-	opened  int    // clusters of the pool
+// seen is what a pool and the list of regions were before a read.
+type seen struct {
+	version uint64 // of the list
+	changes uint64 // of the pool
 }
 
 // sync opens the registered regions, and drops those that are no longer
 // registered. Clusters opened after the read started are newer and stay. Each
-// failure is logged only once. It reads no list that has not changed.
+// failure is logged only once. It reads nothing if neither the list nor the pool has changed
+// since the last read: a late request may have opened a former access.
 func (r *regionList) sync(ctx context.Context) {
 	version, known := r.pool.cfg.RegionsVersion()
-	if known && r.last == (listRead{version, true, len(r.pool.clusters())}) {
+	now := seen{version, r.pool.changed()}
+	if known && r.inSync && now == r.last {
 		return
 	}
-	r.last = listRead{}
+	r.last, r.inSync = now, false
 	log, began := r.pool.cfg.Logger, r.pool.cfg.Clock()
 	all, err := r.read(ctx)
 	if err != nil {
@@ -114,7 +116,14 @@ func (r *regionList) sync(ctx context.Context) {
 			r.pool.Forget(id)
 		}
 	}
-	r.last = listRead{version, known && usable, len(r.pool.clusters())}
+	r.inSync = known && usable
+}
+
+// changed returns a number that differs after each change of the pool's clusters.
+func (p *Pool) changed() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changes
 }
 
 func (p *Pool) openedAfter(id string, t time.Time) bool {

@@ -141,16 +141,18 @@ func TestRunReadsChanges(t *testing.T) {
 		p.cfg.RegionsVersion = func() (uint64, bool) { return version.Load(), !unknown.Load() }
 		r := &registry{ids: map[string]string{"east": "a"}}
 		defer running(t, p, r)()
-		synctest.Wait()
+		until(syncInterval)
 		for _, tc := range []struct {
 			reason string
 			change func()
-			reads  int // in ten intervals
+			reads  int // in ten intervals: one more after a read that has changed the pool
 		}{
-			{"nothing has changed since the first read", func() {}, 0},
-			{"a region is registered", func() { r.set("west", "a"); version.Add(1) }, 1},
-			{"a region has another access", func() { r.set("east", "b"); version.Add(1) }, 1},
-			{"a cluster of the pool is gone", func() { p.Forget("east") }, 1},
+			{"nothing has changed since the last read", func() {}, 0},
+			{"a region is registered", func() { r.set("west", "a"); version.Add(1) }, 2},
+			{"a region has another access", func() { r.set("east", "b"); version.Add(1) }, 2},
+			{"a cluster of the pool is gone", func() { p.Forget("east") }, 2},
+			{"a late request opens the former access", func() { _, _ = p.Open("east", accessAs("east", "a")) }, 2},
+			{"a region changes, and not its access", func() { version.Add(1) }, 1},
 			{"the version is not known", func() { unknown.Store(true) }, 10},
 			{"it is known again, and may have changed before", func() { unknown.Store(false) }, 1},
 			{"the regions cannot be read", func() { r.fail(errors.New("the store is away")); version.Add(1) }, 10},
@@ -164,7 +166,8 @@ func TestRunReadsChanges(t *testing.T) {
 				t.Errorf("%s: the regions were read %d times, want %d", tc.reason, n, tc.reads)
 			}
 		}
-		if c, err := p.Open("east", accessAs("east", "b")); err != nil || c != p.clusters()["east"] {
+		is := p.clusters()["east"]
+		if c, err := p.Open("east", accessAs("east", "b")); err != nil || c != is {
 			t.Errorf("the pool has not opened the access that was registered last: %v", err)
 		}
 	})
