@@ -44,38 +44,35 @@ func newLine(name, listen, upstream string) *line {
 }
 
 // open accepts connections until the line is cut or the context ends. It has no
-// effect on an open line.
+// effect on an open line. It waits for an address that is in use: a process that is being
+// started has copies of all descriptors until it runs its program, so the listener of a
+// line that was cut can still exist for a moment.
 func (l *line) open(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := l.listen(ctx)
+		if !errors.Is(err, syscall.EADDRINUSE) || limited.Err() != nil {
+			return err
+		}
+		_ = pause(limited, 10*time.Millisecond) // the attempt after its end is the last one
+	}
+}
+
+// listen makes one attempt to open the line.
+func (l *line) listen(ctx context.Context) error {
 	l.mu.Lock()
-	address, isOpen := l.address, l.listener != nil
-	l.mu.Unlock()
-	if isOpen {
+	defer l.mu.Unlock()
+	if l.listener != nil {
 		return nil
 	}
-	listener, err := listen(ctx, address)
+	listener, err := net.Listen("tcp", l.address)
 	if err != nil {
 		return fmt.Errorf("cannot open the line %s: %w", l.name, err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.listener, l.address = listener, listener.Addr().String()
 	l.group.Go(func() { l.accept(ctx, listener) })
 	return nil
-}
-
-// listen waits for an address that is in use. A process that is being started has copies
-// of all descriptors until it runs its program, so a listener that the line has closed can
-// still exist for a moment.
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		listener, err := net.Listen("tcp", address)
-		if !errors.Is(err, syscall.EADDRINUSE) || ctx.Err() != nil {
-			return listener, err
-		}
-		_ = pause(ctx, 10*time.Millisecond) // the attempt after the end of the context is the last one
-	}
 }
 
 // cut closes all connections, and refuses new ones until the line is opened

@@ -104,7 +104,7 @@ func TestLineIsCut(t *testing.T) {
 	if _, err := say(c, "hello", 5, time.Minute); err == nil {
 		t.Error("a connection survives that its line is cut")
 	}
-	deadline := time.Now().Add(patience) // see listen
+	deadline := time.Now().Add(patience) // see open
 	for {
 		c, err := net.Dial("tcp", l.address)
 		if err != nil {
@@ -126,11 +126,11 @@ func TestLineWaitsForItsAddress(t *testing.T) {
 	t.Parallel()
 	l := openLine(t, echo(t))
 	l.cut()
-	other, err := listen(t.Context(), l.address)
-	if err != nil {
+	other := newLine("other", l.address, l.upstream)
+	if err := other.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(50*time.Millisecond, func() { _ = other.Close() })
+	time.AfterFunc(50*time.Millisecond, other.cut)
 	if err := l.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
