@@ -76,11 +76,11 @@ func (d Drivers) Advise(ctx context.Context, c shared.Cluster, n nf.Network) (wa
 	if len(needed) == 0 {
 		return nil
 	}
-	list, err := c.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Node"})
+	nodes, err := nodesOf(ctx, c)
 	if err != nil {
 		return nil
 	}
-	offered := extendedResources(list)
+	offered := extendedResources(nodes)
 	for _, field := range slices.Sorted(maps.Keys(needed)) {
 		if !slices.Contains(offered, needed[field]) {
 			warnings = append(warnings, fmt.Sprintf("no node of cloud region %s offers the resource %q (%s): pods that are attached wait until one does%s",
@@ -102,12 +102,21 @@ func offering(offered []string) string {
 	return "; the nodes offer " + strings.Join(offered, ", ")
 }
 
-// extendedResources returns the resources of device plugins that at least one node of a list
-// has, sorted.
-func extendedResources(nodes map[string]any) []string {
+// nodesOf returns the nodes of a cloud region.
+func nodesOf(ctx context.Context, c shared.Cluster) ([]any, error) {
+	list, err := c.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Node"})
+	if err != nil {
+		return nil, err
+	}
+	nodes, _ := list["items"].([]any)
+	return nodes, nil
+}
+
+// extendedResources returns the resources of device plugins that at least one node has,
+// sorted.
+func extendedResources(nodes []any) []string {
 	offered := map[string]bool{}
-	items, _ := nodes["items"].([]any)
-	for _, item := range items {
+	for _, item := range nodes {
 		node, _ := item.(map[string]any)
 		allocatable, _, _ := unstructured.NestedMap(node, "status", "allocatable")
 		for name, amount := range allocatable {
@@ -125,11 +134,11 @@ func checkNodes(ctx context.Context, c shared.Cluster, driver Driver, n nf.Netwo
 	if !driver.NodeLocal(n.Spec) {
 		return nil
 	}
-	list, err := c.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Node"})
+	nodes, err := nodesOf(ctx, c)
 	if err != nil {
 		return err
 	}
-	if nodes, _ := list["items"].([]any); len(nodes) > 1 {
+	if len(nodes) > 1 {
 		return nf.E(nf.Invalid, "check", "network "+n.Name, nf.Violations{{Field: "spec.ipam.type",
 			Message: fmt.Sprintf("gives addresses on each of the %d nodes independently, so that two pods can get the same one; set spec.node_local to true if that is intended", len(nodes))}})
 	}

@@ -31,6 +31,43 @@ func (n nodes) Lookup(context.Context, nf.Ref) (map[string]any, error) {
 	return map[string]any{"items": items}, n.err
 }
 
+// TestAdvice has the operation of a network warn of a resource that no node offers.
+func TestAdvice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		w.plugins = map[string]bool{"a": true}
+		s, _ := w.start(t)
+		spec := func(text string) func(n *nf.Network) error {
+			return func(n *nf.Network) error { n.Spec = json.RawMessage(text); return nil }
+		}
+		for _, tc := range []struct {
+			reason string
+			act    func() (nf.Operation, error)
+			want   int
+		}{
+			{"it is created with one", func() (nf.Operation, error) {
+				return s.Create(t.Context(), request(func(r *nf.SharedRequest) { _ = spec(`{"wires":["a"],"device":"x/y"}`)(&r.Resource) }))
+			}, 1},
+			{"it gets another one", func() (nf.Operation, error) {
+				return s.Change(t.Context(), oam, nf.SharedChangeRequest{Edit: spec(`{"wires":["a"],"device":"x/z"}`)})
+			}, 1},
+			{"its specification stays", func() (nf.Operation, error) {
+				return s.Change(t.Context(), oam, nf.SharedChangeRequest{Edit: func(n *nf.Network) error { n.Labels = map[string]string{"a": "b"}; return nil }})
+			}, 0},
+			{"it needs none any more", func() (nf.Operation, error) {
+				return s.Change(t.Context(), oam, nf.SharedChangeRequest{Edit: spec(`{"wires":["a"]}`)})
+			}, 0},
+		} {
+			op, err := tc.act()
+			must(t, err)
+			if len(op.Warnings) != tc.want {
+				t.Errorf("%s: the warnings are %q, want %d", tc.reason, op.Warnings, tc.want)
+			}
+			w.end(t, op)
+		}
+	})
+}
+
 // TestResourceOfNodes creates networks of virtual functions in regions whose nodes offer
 // several resources.
 func TestResourceOfNodes(t *testing.T) {

@@ -226,9 +226,10 @@ func keyOf(obj *unstructured.Unstructured) string { return nf.RefOf(obj).Key() }
 type plain struct{}
 
 type plainSpec struct {
-	Wires []string `json:"wires"`
-	Local bool     `json:"local,omitempty"`
-	Wired bool     `json:"wired,omitempty"` // the region serves wires
+	Wires  []string `json:"wires"`
+	Local  bool     `json:"local,omitempty"`
+	Wired  bool     `json:"wired,omitempty"`  // the region serves wires
+	Device string   `json:"device,omitempty"` // extended resource that each attachment takes
 }
 
 func (plain) Kinds() []nf.Ref { return []nf.Ref{wire} }
@@ -296,6 +297,15 @@ func (plain) Plugins(spec json.RawMessage) map[string]string {
 		out[fmt.Sprintf("spec.wires[%d]", i)] = name
 	}
 	return out
+}
+
+// Resources implements network.ResourceUser.
+func (plain) Resources(spec json.RawMessage) map[string]string {
+	var s plainSpec
+	if json.Unmarshal(spec, &s) != nil || s.Device == "" {
+		return nil
+	}
+	return map[string]string{"spec.device": s.Device}
 }
 
 func (plain) Connect(n nf.Network, namespace string, a nf.Attachment, _ int) (nf.Connection, error) {
