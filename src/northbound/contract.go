@@ -29,9 +29,9 @@ type contract struct {
 
 // readContract does not validate the document: a test does.
 func readContract(swagger []byte) (*contract, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(swagger)
+	doc, err := load(swagger)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the OpenAPI document: %w", err)
+		return nil, err
 	}
 	if doc.Paths == nil || doc.Components == nil {
 		return nil, errors.New("cannot use the OpenAPI document: it has no paths, or no components")
@@ -45,11 +45,19 @@ func readContract(swagger []byte) (*contract, error) {
 	return &contract{yaml: swagger, json: sync.OnceValues(func() ([]byte, error) { return asJSON(swagger) }), doc: doc}, nil
 }
 
-// asJSON reads the document again, because readContract has changed it.
-func asJSON(swagger []byte) ([]byte, error) {
+func load(swagger []byte) (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(swagger)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the OpenAPI document: %w", err)
+	}
+	return doc, nil
+}
+
+// asJSON reads the document again, because readContract has changed it.
+func asJSON(swagger []byte) ([]byte, error) {
+	doc, err := load(swagger)
+	if err != nil {
+		return nil, err
 	}
 	out, err := doc.MarshalJSON()
 	if err != nil {
