@@ -110,7 +110,7 @@ func (rs *Regions) MayReadAll(ctx context.Context) error {
 	visible := rs.guard.authorizer.Visible(ctx, id, nf.ReadRegion)
 	nf.TrailOf(ctx).Ask(nf.ReadRegion, nf.Scope{})
 	hidden := func(s nf.Scope) bool { return !visible(s) }
-	for r, err := range rs.keeper.RegionsFrom(ctx, nf.Cursor{In: hidden}) { // an index finds none without reading a region
+	for r, err := range rs.keeper.RegionsFrom(ctx, nf.Cursor{In: hidden}) { // with an index, no visible region is read
 		if err != nil {
 			return err
 		}
