@@ -151,7 +151,7 @@ func TestStoredReplicas(t *testing.T) {
 func TestDropQueues(t *testing.T) {
 	t.Parallel()
 	play(t, func(t *testing.T, s *stage) {
-		l := s.noun(nil)
+		l := s.noun(patiently)
 		s.to.answers(down)
 		s.start(l)
 		for _, name := range []string{"x.a", "x.b", "y.a"} {
