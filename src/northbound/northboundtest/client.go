@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -34,24 +35,48 @@ import (
 // router, and below Tacker's an error in Tacker's form.
 func Client(t testing.TB, swagger []byte) *http.Client {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(swagger)
+	doc, err := readDocument(string(swagger))
 	if err != nil {
-		t.Fatalf("cannot read the OpenAPI document: %v", err)
-	}
-	router, err := gorillamux.NewRouter(doc)
-	if err != nil {
-		t.Fatalf("cannot use the OpenAPI document: %v", err)
+		t.Fatal(err)
 	}
 	// The service sends no redirects: check one like any other response.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: &checked{t: t, doc: doc, router: router}, CheckRedirect: stay}
+	return &http.Client{Transport: &checked{t, doc}, CheckRedirect: stay}
+}
+
+// readDocument parses each text once: that takes longer than most tests.
+var readDocument = memoize(newDocument)
+
+func memoize[V any](of func(text string) (V, error)) func(text string) (V, error) {
+	var known sync.Map // func() (V, error), by text
+	return func(text string) (V, error) {
+		first, _ := known.LoadOrStore(text, sync.OnceValues(func() (V, error) { return of(text) }))
+		return first.(func() (V, error))()
+	}
+}
+
+// document is a parsed OpenAPI document. It is read only.
+type document struct {
+	doc    *openapi3.T
+	router routers.Router
+}
+
+func newDocument(swagger string) (*document, error) {
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(swagger))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the OpenAPI document: %w", err)
+	}
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the OpenAPI document: %w", err)
+	}
+	return &document{doc, router}, nil
 }
 
 // checked is a transport that validates responses.
 type checked struct {
-	t      testing.TB
-	doc    *openapi3.T
-	router routers.Router
+	t testing.TB
+	*document
 }
 
 // RoundTrip sends the request and validates the response.
