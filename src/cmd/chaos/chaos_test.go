@@ -11,16 +11,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 )
 
-// TestScenarios runs each scenario for as long as a test may take, on servers with the
-// race detector.
+// TestScenarios runs scenarios for as long as a test may take, on servers with the race
+// detector.
 func TestScenarios(t *testing.T) {
-	clustertest.Kubeconfig(t) // demands the sandbox
-	if os.Getenv("K8SPLUGIN_SANDBOX_BIN") == "" {
-		t.Fatal("K8SPLUGIN_SANDBOX_BIN is not set: run the tests with `make test`, or set it to the folder of the sandbox's programs")
-	}
-	clustertest.ClusterAPI(t, filepath.Join("..", "..", "..", "tools", "clusterapi")) // other tests need the real definitions
-	o := defaults()
-	o.seed, o.race, o.settle = 1, true, 5*time.Minute
+	o := testOptions(t)
+	o.race = true
 	o.binary = filepath.Join(t.TempDir(), "k8splugin")
 	// The Makefile has the flags that the other tests, too, are built with.
 	if output, err := exec.CommandContext(t.Context(), "make", "-C", "../../..", "build-race", "OUT="+o.binary).CombinedOutput(); err != nil {
@@ -31,14 +26,6 @@ func TestScenarios(t *testing.T) {
 		o.kills, o.duration, o.instances = 20, time.Minute, 8
 		try(t, o)
 	})
-	t.Run("OneNetwork", func(t *testing.T) { // 100 instances share one network while everything fails
-		o := o
-		o.scenario, o.kills, o.duration, o.instances = scenarioNetwork, 12, time.Minute, 100
-		o.lease, o.settle = 10*time.Second, 10*time.Minute // so many instances make servers slow that have the race detector
-		if out := try(t, o); !strings.Contains(out, "users of one network") {
-			t.Error("no network had all of them as users")
-		}
-	})
 	t.Run("ThreeReplicas", func(t *testing.T) { // one server and one etcd node of three die in the middle of the work
 		o := o
 		o.scenario, o.instances, o.operations = scenarioReplicas, 12, 60
@@ -46,6 +33,19 @@ func TestScenarios(t *testing.T) {
 			t.Error("the operations did not go on without the dead")
 		}
 	})
+}
+
+// testOptions returns the options of a test, which needs the sandbox.
+func testOptions(t *testing.T) options {
+	t.Helper()
+	clustertest.Kubeconfig(t)
+	if os.Getenv("K8SPLUGIN_SANDBOX_BIN") == "" {
+		t.Fatal("K8SPLUGIN_SANDBOX_BIN is not set: run the tests with `make test`, or set it to the folder of the sandbox's programs")
+	}
+	clustertest.ClusterAPI(t, filepath.Join("..", "..", "..", "tools", "clusterapi")) // other tests need the real definitions
+	o := defaults()
+	o.seed, o.settle = 1, 5*time.Minute
+	return o
 }
 
 func try(t *testing.T, o options) string {
