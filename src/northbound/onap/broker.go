@@ -295,7 +295,7 @@ func (ws workloads) remove(w http.ResponseWriter, r *http.Request) error {
 	if v.State == nf.Terminating {
 		op, err = ws.vnfs.latest(r.Context(), v.Instance)
 	} else {
-		op, err = ws.terminator.terminate(r, v, false)
+		op, err = ws.terminator.terminate(r, v, "")
 	}
 	if err != nil {
 		return fail("Error deleting instance", err)

@@ -140,15 +140,15 @@ func (is instances) get(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (is instances) remove(w http.ResponseWriter, r *http.Request) error {
-	claims := r.URL.Query().Get("claims")
-	if claims != "" && claims != "keep" && claims != "delete" {
+	claims := nf.ClaimPolicy(r.URL.Query().Get("claims"))
+	if claims != "" && claims != nf.ClaimsKeep && claims != nf.ClaimsDelete {
 		return refuse(http.StatusBadRequest, "Error deleting instance: claims must be keep or delete")
 	}
 	v, err := is.vnfs.of(r)
 	if err != nil {
 		return fail("Error getting Instance: Get Instance", err)
 	}
-	if _, err := is.terminator.terminate(r, v, claims == "delete"); err != nil {
+	if _, err := is.terminator.terminate(r, v, claims); err != nil {
 		return fail("Error deleting instance", err)
 	}
 	w.Header().Set("Content-Type", "application/json")

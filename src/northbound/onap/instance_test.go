@@ -325,8 +325,8 @@ func TestDeleteInstanceWithItsClaims(t *testing.T) {
 		want   []any // what is asked of the engine
 	}{
 		"Delete": {"they go if the request says so", "?claims=delete", 202, []any{nf.TerminateRequest{Claims: nf.ClaimsDelete}}},
-		"Keep":   {"or stay", "?claims=keep", 202, []any{nf.TerminateRequest{}}},
-		"Unsaid": {"as they do unasked", "", 202, []any{nf.TerminateRequest{}}},
+		"Keep":   {"or stay, also if the instance says otherwise", "?claims=keep", 202, []any{nf.TerminateRequest{Claims: nf.ClaimsKeep}}},
+		"Unsaid": {"the instance says what becomes of them", "", 202, []any{nf.TerminateRequest{}}},
 		"Wrong":  {"a word that means nothing deletes nothing", "?claims=all", 400, nil},
 	}
 	for name, tc := range cases {

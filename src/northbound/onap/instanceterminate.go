@@ -22,9 +22,9 @@ type terminator struct {
 }
 
 // terminate starts to terminate an instance and the leftovers of its moves, and
-// returns the operation of the instance. It cancels a running test. If volumes is
-// true, the volume claims of its StatefulSets are deleted, too.
-func (t *terminator) terminate(r *http.Request, v vnf, volumes bool) (nf.Operation, error) {
+// returns the operation of the instance. It cancels a running test. The policy is for
+// the volume claims of its StatefulSets; if it is empty, that of the instance applies.
+func (t *terminator) terminate(r *http.Request, v vnf, claims nf.ClaimPolicy) (nf.Operation, error) {
 	if err := t.engine.MayTerminate(r.Context(), v.ID); err != nil {
 		return nf.Operation{}, err
 	}
@@ -37,7 +37,7 @@ func (t *terminator) terminate(r *http.Request, v vnf, volumes bool) (nf.Operati
 			return op, err
 		}
 	}
-	op, err := t.start(r, v.ID, volumes)
+	op, err := t.start(r, v.ID, claims)
 	if err != nil {
 		return op, err
 	}
@@ -45,7 +45,7 @@ func (t *terminator) terminate(r *http.Request, v vnf, volumes bool) (nf.Operati
 	if v.alias.Coming != "" {
 		leaving = append(slices.Clone(leaving), v.alias.Coming)
 	}
-	return op, t.leave(r, leaving, volumes)
+	return op, t.leave(r, leaving, claims)
 }
 
 // ended waits until a termination has ended, and reports whether it has. It
@@ -60,13 +60,13 @@ func (t *terminator) ended(ctx context.Context, op nf.Operation) (bool, error) {
 	return finished, err
 }
 
-// leave starts to terminate instances that no id points to any longer. If
-// volumes is true, the volume claims of their StatefulSets are deleted, too.
-func (t *terminator) leave(r *http.Request, engines []string, volumes bool) error {
+// leave starts to terminate instances that no id points to any longer. The policy
+// is for the volume claims of their StatefulSets, as in terminate.
+func (t *terminator) leave(r *http.Request, engines []string, claims nf.ClaimPolicy) error {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(engines))) {
 		in, err := t.vnfs.instances.Instance(r.Context(), id)
 		if err == nil && in.State != nf.Terminating {
-			_, err = t.start(r, id, volumes)
+			_, err = t.start(r, id, claims)
 		}
 		if nf.IgnoreNotFound(err) != nil {
 			return err
@@ -76,11 +76,7 @@ func (t *terminator) leave(r *http.Request, engines []string, volumes bool) erro
 }
 
 // start starts to terminate one instance.
-func (t *terminator) start(r *http.Request, engine string, volumes bool) (nf.Operation, error) {
-	var claims nf.ClaimPolicy
-	if volumes {
-		claims = nf.ClaimsDelete
-	}
+func (t *terminator) start(r *http.Request, engine string, claims nf.ClaimPolicy) (nf.Operation, error) {
 	return t.runner.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
 		return t.engine.Terminate(ctx, engine, nf.TerminateRequest{Claims: claims, Options: nf.Options{Trace: t.runner.trace(r)}})
 	})

@@ -162,7 +162,7 @@ func (us upgrades) move(r *http.Request, records RecordWriter, v vnf, req instan
 	if v, err = us.replaced(ctx, records, v, req, op); err != nil {
 		return v, err
 	}
-	if err := us.terminator.leave(r, alias.Leaving, false); err != nil {
+	if err := us.terminator.leave(r, alias.Leaving, ""); err != nil {
 		return v, fail("Upgrade Instance: it has moved, and what it was before cannot be removed", err)
 	}
 	return v, nil
@@ -187,7 +187,7 @@ func (us upgrades) resume(r *http.Request, records RecordWriter, wanted nf.Insta
 			return nil
 		})
 		if err == nil {
-			err = us.terminator.leave(r, []string{in.ID}, false)
+			err = us.terminator.leave(r, []string{in.ID}, "")
 		}
 		if err != nil {
 			return nf.Operation{}, err
@@ -201,7 +201,7 @@ func (us upgrades) resume(r *http.Request, records RecordWriter, wanted nf.Insta
 // old instances, and marks a new one that failed for termination. Sweep removes
 // deleted instances from the alias, since the caller may not see all of them.
 func (us upgrades) settleMove(r *http.Request, records RecordWriter, v *vnf) error {
-	if err := us.terminator.leave(r, v.alias.Leaving, false); err != nil || v.alias.Coming == "" {
+	if err := us.terminator.leave(r, v.alias.Leaving, ""); err != nil || v.alias.Coming == "" {
 		return err
 	}
 	coming := v.alias.Coming
