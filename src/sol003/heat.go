@@ -225,6 +225,9 @@ func (rs resolver) stacking(ctx context.Context, v nf.VNF, in *nf.InstantiatedVN
 	}
 	in.Stack = "vnf-" + v.ID
 	for _, a := range req.Networks {
+		if a.MAC != "" {
+			return nf.E(nf.Unsupported, string(nf.Instantiate), "VNF "+v.ID, fmt.Errorf("extVirtualLinks has macAddress of the connection point %s, which virtual machines of OpenStack do not get", nf.Clip(strings.TrimSpace(a.Point), maxQuote)))
+		}
 		if in.Points == nil {
 			in.Points = map[string]nf.StackPoint{}
 		}

@@ -306,6 +306,7 @@ func TestHeatRefuses(t *testing.T) {
 				r.Extra = map[string]any{"lcm-operation-user-data-class": "Own"}
 			}, nf.Unsupported},
 			"Class": {"the class is a text", func(r *nf.InstantiateVNFRequest) { r.Extra = map[string]any{"lcm-operation-user-data-class": 1} }, nf.Invalid},
+			"MAC":   {"a port has no address that the request gives", func(r *nf.InstantiateVNFRequest) { r.Networks[0].MAC = "02:00:00:00:00:01" }, nf.Unsupported},
 			"Twice": {"a port is on one network", func(r *nf.InstantiateVNFRequest) {
 				r.Networks = append(r.Networks, nf.Attachment{Network: "net-2", Point: "CP1"})
 			}, nf.Invalid},
