@@ -148,6 +148,16 @@ func (s *state) load(ctx context.Context) error {
 	return nil
 }
 
+// present reports whether there is a fault, and not only a former one.
+func (fs faults) present() bool {
+	for _, f := range fs {
+		if f.alarm != nil || !f.first.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
 func faultOf(vnfs map[string]faults, vnf, key string) *fault {
 	if vnfs[vnf] == nil {
 		vnfs[vnf] = faults{}
@@ -165,7 +175,12 @@ func (s *state) look(ctx context.Context) error {
 		return err
 	}
 	defer s.count()
-	ids := slices.AppendSeq(s.w.cfg.Source.Unhealthy(), maps.Keys(s.vnfs))
+	ids := s.w.cfg.Source.Unhealthy()
+	for id, all := range s.vnfs {
+		if all.present() {
+			ids = append(ids, id)
+		}
+	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		in, err := s.w.cfg.Source.Instance(ctx, id)
