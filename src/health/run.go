@@ -62,7 +62,7 @@ type reading struct {
 // Otherwise the numbers of two replicas could not be compared.
 func (w *Watcher) read(ctx context.Context, first bool) (r reading, worked time.Duration, err error) {
 	r = reading{wanted: map[place]nf.Ref{}, sharers: map[string]int{}, numbers: map[nf.InstanceCount]int{}}
-	seen := map[string]bool{} // regions
+	watched := map[string]string{} // by region: the region that is watched for it, which may change meanwhile
 	began := time.Now()
 	for in, err := range w.cfg.Source.Instances(ctx) {
 		if err != nil {
@@ -70,12 +70,13 @@ func (w *Watcher) read(ctx context.Context, first bool) (r reading, worked time.
 		}
 		if d := time.Since(began); d >= stretch && !first {
 			worked += d
-			delay.For(ctx, rest*d, nil)
+			delay.For(ctx, rest*min(d, 2*stretch), nil) // a slow store delays nobody
 			began = time.Now()
 		}
-		region := w.cfg.Source.Canonical(in.Region)
-		if !seen[in.Region] {
-			seen[in.Region] = true
+		region, seen := watched[in.Region]
+		if !seen {
+			region = w.cfg.Source.Canonical(in.Region)
+			watched[in.Region] = region
 			r.sharers[region]++
 		}
 		for _, it := range nf.Judged(in.Inventory) {
