@@ -150,7 +150,11 @@ func (ms *membership) scan(ctx context.Context) error {
 		return err
 	}
 	free, err := ms.claimShards(ctx, limited, fair)
-	if err == nil && !held && !free {
+	switch {
+	case err != nil:
+	case held || free:
+		ms.o.Scan() // the lease is renewed at once, and the rest follows
+	default:
 		ms.nextScan = now.Add(ms.o.cfg.Lease / 2)
 	}
 	return err
