@@ -133,7 +133,7 @@ func (c *Config) flags(flags *pflag.FlagSet) {
 // apiFlags defines the flags for what the APIs may reach and how they respond.
 func (c *Config) apiFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.ONAPErrors, "onap-errors", "legacy", "response of ONAP's API if an object does not exist: legacy (500, as released clients expect) or strict (404)")
-	flags.StringVar(&c.CallbackAllow, "allowed-callbacks", "", "comma-separated hosts, addresses and networks that notifications may be sent to although they are loopback or link-local")
+	flags.StringVar(&c.CallbackAllow, "allowed-callbacks", "", "comma-separated hosts, addresses and networks that notifications, webhooks of VNF packages, handed-over kubeconfigs and token requests for callbacks may be sent to although they are loopback, link-local, multicast or cloud metadata addresses")
 	flags.StringVar(&c.RegionAllow, "allowed-region-hosts", "", "comma-separated hosts, addresses and networks that cloud regions may have although they are link-local or loopback; loopback is always allowed if the service itself listens on loopback only")
 	flags.StringVar(&c.ChartSourcesPlain, "plain-http-chart-hosts", "", "comma-separated chart sources that are accessed without TLS")
 	flags.StringVar(&c.CSARAuthorities, "csar-ca-file", "", "CA certificates of the authorities that sign CSARs; a CSAR that none of them has signed is rejected (default: signatures are optional)")
@@ -153,7 +153,7 @@ func (c *Config) accessFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Hosts, "allowed-hosts", "", "comma-separated host names that requests may address in addition to loopback names, if access rules are not set")
 	flags.Float64Var(&c.RateLimit, "rate-limit", 0, "maximum requests per second per client, with bursts of twice that; 0 means no limit")
 	flags.BoolVar(&c.ProtectMetrics, "protect-metrics", true, "with --access-file, require region:read for all cloud regions to read /metrics, which names them")
-	flags.StringVar(&c.AuditFile, "audit-file", "", "file that every change and every denied request is written to, in addition to the store")
+	flags.StringVar(&c.AuditFile, "audit-file", "", "file that every change and denied requests are written to, in addition to the store")
 	flags.DurationVar(&c.AuditRetention, "audit-retention", 90*24*time.Hour, "time that the store keeps audit entries")
 	flags.StringVar(&c.OTLPEndpoint, "otlp-endpoint", "", "OpenTelemetry collector that traces are sent to over HTTP: host:port or a URL")
 	flags.BoolVar(&c.OTLPInsecure, "otlp-insecure", false, "connect to the collector without TLS")
@@ -175,8 +175,9 @@ func defaultData() string {
 	return "k8splugin-data"
 }
 
-// loadConfig reads and validates the configuration. The error names every
-// invalid setting and its source.
+// loadConfig reads and validates the configuration. It also gives the command's own flags
+// the values that the environment or the file has for them. The error names every invalid
+// setting and its source.
 func loadConfig(flags *pflag.FlagSet, getenv func(string) string) (Config, error) {
 	k := koanf.New(".")
 	settings := map[string]string{} // name → source of the value
@@ -188,6 +189,11 @@ func loadConfig(flags *pflag.FlagSet, getenv func(string) string) (Config, error
 	}
 	var cfg Config
 	var errs []error
+	set := func(f *pflag.Flag, value string) {
+		if err := f.Value.Set(value); err != nil {
+			errs = append(errs, fmt.Errorf("%s, from %s: %w", f.Name, settings[f.Name], err))
+		}
+	}
 	bound := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cfg.flags(bound)
 	bound.VisitAll(func(f *pflag.Flag) {
@@ -195,10 +201,13 @@ func loadConfig(flags *pflag.FlagSet, getenv func(string) string) (Config, error
 		if !flags.Changed(f.Name) && f.Name != "config" && k.Exists(f.Name) {
 			value = k.String(f.Name)
 		}
-		if err := f.Value.Set(value); err != nil {
-			errs = append(errs, fmt.Errorf("%s, from %s: %w", f.Name, settings[f.Name], err))
-		}
+		set(f, value)
 		cfg.logged = append(cfg.logged, slog.String(f.Name, masked(value)))
+	})
+	flags.VisitAll(func(f *pflag.Flag) {
+		if bound.Lookup(f.Name) == nil && !f.Changed && f.Name != "config" && k.Exists(f.Name) {
+			set(f, k.String(f.Name))
+		}
 	})
 	if err := errors.Join(errs...); err != nil {
 		return cfg, cli.Usage(fmt.Errorf("cannot use the configuration: %w", err))

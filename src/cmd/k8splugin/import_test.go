@@ -189,15 +189,21 @@ func TestImportONAPUsage(t *testing.T) {
 		reason string
 		args   []string
 		text   string
+		env    map[string]string
 	}{
-		"NoMongo": {"there must be something to read", nil, "--mongo is required"},
-		"Output":  {"there are two forms", []string{"--mongo", "mongodb://h", "-o", "xml"}, "table or json"},
-		"Etcd":    {"a password is not repeated", []string{"--mongo", "mongodb://h", "--etcd", "u:pass%word@h"}, "percent-encoded"},
+		"NoMongo": {"there must be something to read", nil, "--mongo is required", nil},
+		"Output":  {"there are two forms", []string{"--mongo", "mongodb://h", "-o", "xml"}, "table or json", nil},
+		"Etcd":    {"a password is not repeated", []string{"--mongo", "mongodb://h", "--etcd", "u:pass%word@h"}, "percent-encoded", nil},
+		"Environment": {"the environment keeps passwords off the command line", nil, "percent-encoded", map[string]string{
+			"K8SPLUGIN_MONGO": "mongodb://h", "K8SPLUGIN_ETCD": "u:pass%word@h",
+		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := importCommand(testProcess(io.Discard, io.Discard))
+			p := testProcess(io.Discard, io.Discard)
+			p.getenv = func(name string) string { return tc.env[name] }
+			cmd := importCommand(p)
 			cmd.SetArgs(append([]string{"onap"}, tc.args...))
 			cmd.SilenceErrors, cmd.SilenceUsage = true, true
 			err := cmd.ExecuteContext(t.Context())
