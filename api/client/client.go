@@ -1470,7 +1470,9 @@ type OnUnreachable string
 // OnapDirectives defines model for OnapDirectives.
 type OnapDirectives struct {
 	Attributes nullable.Nullable[[]struct {
-		AttributeName  *string     `json:"attribute_name,omitempty"`
+		AttributeName *string `json:"attribute_name,omitempty"`
+
+		// AttributeValue A text or null.
 		AttributeValue interface{} `json:"attribute_value,omitempty"`
 	}] `json:"attributes,omitempty"`
 
