@@ -113,6 +113,39 @@ func TestConfigure(t *testing.T) {
 	})
 }
 
+// TestConfigureAfterAFailure does not take back an upgrade that failed after everything was
+// applied. A configuration that failed is replaced by the next one.
+func TestConfigureAfterAFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		e.up(t, "db", named)
+		id := e.only(t.Context()).ID
+		s.cluster.script("l", nf.StatusFailed, "exit 1")
+		req := change("db-cfg_late.l", "xl")
+		req.NoWait = true
+		if end := e.upgrade(t, id, req); end.State != nf.OperationFailed || end.Undoing {
+			t.Fatalf("the upgrade ended %s, undoing %t", end.State, end.Undoing)
+		}
+		if _, err := e.Configure(t.Context(), id, amendments(amendment("a", "db", "m"))); nf.KindOf(err) != nf.Conflict || s.sizes()["cfg"] != "xl" {
+			t.Errorf("after an upgrade that was kept: %v, and %v", err, s.sizes())
+		}
+		if op, err := e.Rollback(t.Context(), id, nf.RollbackRequest{Revision: 1}); err != nil || e.end(t, op).State != nf.Succeeded {
+			t.Fatalf("the rollback: %v", err)
+		}
+		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
+		kept := amendments(amendment("a", "db-bad", "m"))
+		kept.OnFailure = nf.Keep
+		if op, err := e.Configure(t.Context(), id, kept); err != nil || e.end(t, op).State != nf.OperationFailed {
+			t.Fatalf("a configuration with an object that is refused: %v", err)
+		}
+		if op, err := e.Configure(t.Context(), id, amendments(amendment("a", "db", "l"))); err != nil || e.end(t, op).State != nf.Succeeded || s.sizes()["db"] != "l" {
+			t.Errorf("after a configuration that was kept: %v, and %v", err, s.sizes())
+		}
+	})
+}
+
 func TestConfigureChangesNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -109,6 +110,9 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 		return in, nil, err
 	}
 	plan, rev, err := pr.records.planInForce(ctx, in)
+	if err == nil {
+		err = pr.inForceRuns(ctx, in, rev)
+	}
 	if err != nil {
 		return in, nil, err
 	}
@@ -127,6 +131,22 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 	p.openNamespaces(namespacesOf(p.plan)) // they were opened when the plan was made
 	p.view.seen, p.notes = rev.Hidden, rev.Notes
 	return in, p, pr.complete(ctx, p, region)
+}
+
+// inForceRuns returns nf.Conflict if a later revision with another package or other values
+// has failed and was kept: a configuration of the revision in force would take it back.
+func (pr *preparer) inForceRuns(ctx context.Context, in nf.Instance, is nf.Revision) error {
+	if in.State != nf.Broken || in.Newest == in.Revision {
+		return nil
+	}
+	failed, err := pr.records.revisions.Get(ctx, revisionKey(in.ID, in.Newest))
+	if err != nil {
+		return nf.IgnoreNotFound(err) // it was undone
+	}
+	if failed.PackageDigest == is.PackageDigest && onlyAmended(specOf(is), specOf(failed)) == nil {
+		return nil
+	}
+	return nf.E(nf.Conflict, "configure", "VNF instance "+in.ID, fmt.Errorf("its revision %d has failed and was kept: retry or undo operation %s first", failed.Number, failed.Operation))
 }
 
 // onlyAmended rejects a spec that differs in more than amendments and
