@@ -135,6 +135,7 @@ func TestWorkloadStatus(t *testing.T) {
 		"UpFailed":  {"or fails", nf.Broken, nf.Operation{ID: "op", Verb: nf.Upgrade, State: nf.OperationFailed}, "POST-UPGRADE-FAILED UPDATE_FAILED"},
 		"Stays":     {"what cannot be removed stays", nf.Broken, nf.Operation{ID: "op", Verb: nf.Terminate, State: nf.OperationFailed}, "PRE-DELETE-FAILED DELETE_FAILED"},
 		"Tested":    {"a test changes nothing", nf.Updating, nf.Operation{ID: "op", Verb: nf.Test, State: nf.Running, Started: noon(1)}, "DONE CREATE_COMPLETE"},
+		"TestedBad": {"nor does it mend what has failed", nf.Broken, nf.Operation{ID: "op", Verb: nf.Test, State: nf.Succeeded}, "POST-UPGRADE-FAILED UPDATE_FAILED"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -193,6 +193,8 @@ func word(in nf.Instance, op nf.Operation) string {
 		return phase(in, op, [5]string{preUpgrade, upgrading, upgraded, postUpgrade, upgradeFails})
 	case op.Verb == nf.Terminate && in.State == nf.Broken:
 		return deleteFailed
+	case op.Verb == nf.Test && in.State == nf.Broken:
+		return upgradeFails // the operation before has failed
 	}
 	return stateDone // other operations do not change this state
 }
