@@ -25,6 +25,7 @@ type engine struct {
 	fail       map[string]error // what a method is refused with, by its name
 	hold       bool             // operations stay as they are: see release
 	failure    *nf.Failure      // what the next operations end with
+	late       bool             // after everything is applied
 	steps      []nf.Step        // of the next operations
 	stops      bool             // an operation that is cancelled ends at once
 	ill        bool             // nothing is as it should be
@@ -79,6 +80,9 @@ func (e *engine) end(id string, failure *nf.Failure, then func(*nf.Instance)) {
 	in := e.instances[op.Subject.ID]
 	in.Operation = ""
 	switch {
+	case failure != nil && e.late:
+		op.State, in.State = nf.OperationFailed, nf.Broken
+		e.instances[in.ID] = in
 	case failure != nil:
 		op.State, op.Applied = nf.OperationFailed, time.Time{}
 		if op.Verb == nf.Instantiate {

@@ -53,6 +53,24 @@ func TestCreateInstance(t *testing.T) {
 	}
 }
 
+// TestCreateInstanceWhoseHookFails has the response of an instance that is applied, also if its
+// first hook has failed before the response.
+func TestCreateInstanceWhoseHookFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.failure, w.late = &nf.Failure{Kind: nf.Failed, Step: "x", Message: "exit 1"}, true
+	if got := w.ask(t, "POST /v1/instance", fwRequest); got.status != 201 {
+		t.Errorf("the response is %d %s", got.status, got.body)
+	}
+	var full struct {
+		Status string `json:"status"`
+	}
+	into(t, w.ask(t, "GET /v1/instance/id1?full=true", ""), &full)
+	if full.Status != "POST-INSTALL-FAILED" {
+		t.Errorf("the status is %s", full.Status)
+	}
+}
+
 func TestCreateInstanceTolerates(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)

@@ -79,7 +79,8 @@ func (c *creator) instantiate(r *http.Request, req instanceRequest, complete fun
 	if err != nil {
 		return vnf{}, op, refusedPackage("Create Kubernetes Resources", err)
 	}
-	if op, err = c.runner.await(ctx, op, northbound.Applied); err != nil {
+	// A failure after everything is applied, of a hook, leaves what is applied.
+	if op, err = c.runner.await(ctx, op, northbound.Applied); err != nil && !northbound.Applied(op) {
 		return vnf{}, op, fail("Create Kubernetes Resources", err)
 	}
 	in, err := c.vnfs.instances.Instance(ctx, op.Subject.ID)
