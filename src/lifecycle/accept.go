@@ -142,6 +142,12 @@ func (s *records) withdraw(ctx context.Context, op nf.Operation) error {
 	if op.Verb != nf.Instantiate && op.Verb != nf.Adopt || op.Instance.Repeats != "" {
 		return err // everything else it would need belongs to the instance already
 	}
+	// Order matters: a duplicate of the request that is accepted from now on writes the
+	// holds again, and then they are not released.
+	release, holdErr := s.holds.ReleaseOps(ctx, nf.Holding{Holder: holderOf(op), Region: op.Region, Package: op.Instance.Target.Package})
+	if holdErr != nil {
+		return errors.Join(err, holdErr)
+	}
 	if _, there := s.instances.Get(ctx, op.Subject.ID); nf.KindOf(there) != nf.NotFound || there == nil {
 		return errors.Join(err, there) // a duplicate of the request has created it
 	}
@@ -149,5 +155,5 @@ func (s *records) withdraw(ctx context.Context, op nf.Operation) error {
 	if other || nameErr != nil {
 		return errors.Join(err, nameErr)
 	}
-	return errors.Join(err, s.holds.Release(ctx, nf.Holding{Holder: holderOf(op), Region: op.Region, Package: op.Instance.Target.Package}))
+	return errors.Join(err, s.removeAbsent(ctx, op.Subject.ID, release...))
 }

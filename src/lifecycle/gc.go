@@ -117,31 +117,16 @@ func (s *sweep) addNames(ctx context.Context, found operation.StaleRecords) erro
 			if err != nil {
 				return err
 			}
-			return s.removeAbsent(ctx, n.Instance, release...)
+			return s.records.removeAbsent(ctx, n.Instance, release...)
 		}
 	}
 	return nil
 }
 
-// removeAbsent deletes records of an instance that did not exist. It deletes nothing if
-// it exists now: a repeated request, which creates the instance with the same id, can be
-// accepted while the search reads.
-func (s *sweep) removeAbsent(ctx context.Context, instance string, ops ...store.Op) error {
-	absent, err := s.records.instances.CheckOp(instance, store.Absent)
-	if err != nil {
-		return err
-	}
-	_, err = store.Write(ctx, s.kv, append([]store.Op{absent}, ops...))
-	if kind := nf.KindOf(err); kind == nf.Exists || kind == nf.Conflict {
-		return nil
-	}
-	return err
-}
-
 // dropHold drops a hold that its instance does not need.
 func (s *sweep) dropHold(ctx context.Context, h store.Hold, drop store.Op) error {
 	if id := h.Holder.Subject.ID; !s.known[id] {
-		return s.removeAbsent(ctx, id, drop)
+		return s.records.removeAbsent(ctx, id, drop)
 	}
 	_, err := store.Write(ctx, s.kv, []store.Op{drop})
 	return err

@@ -111,7 +111,7 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 	}
 	plan, rev, err := pr.records.planInForce(ctx, in)
 	if err == nil {
-		err = pr.inForceRuns(ctx, in, rev)
+		err = pr.records.inForceRuns(ctx, in, rev)
 	}
 	if err != nil {
 		return in, nil, err
@@ -135,11 +135,11 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 
 // inForceRuns returns nf.Conflict if a later revision with another package or other values
 // has failed and was kept: a configuration of the revision in force would take it back.
-func (pr *preparer) inForceRuns(ctx context.Context, in nf.Instance, is nf.Revision) error {
+func (s *records) inForceRuns(ctx context.Context, in nf.Instance, is nf.Revision) error {
 	if in.State != nf.Broken || in.Newest == in.Revision {
 		return nil
 	}
-	failed, err := pr.records.revisions.Get(ctx, revisionKey(in.ID, in.Newest))
+	failed, err := s.revisions.Get(ctx, revisionKey(in.ID, in.Newest))
 	if err != nil {
 		return nf.IgnoreNotFound(err) // it was undone
 	}
