@@ -155,5 +155,5 @@ func (s *records) withdraw(ctx context.Context, op nf.Operation) error {
 	if other || nameErr != nil {
 		return errors.Join(err, nameErr)
 	}
-	return errors.Join(err, s.removeAbsent(ctx, op.Subject.ID, release...))
+	return errors.Join(err, s.instances.WriteIfAbsent(ctx, op.Subject.ID, release...))
 }

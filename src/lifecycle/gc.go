@@ -117,7 +117,7 @@ func (s *sweep) addNames(ctx context.Context, found operation.StaleRecords) erro
 			if err != nil {
 				return err
 			}
-			return s.records.removeAbsent(ctx, n.Instance, release...)
+			return s.records.instances.WriteIfAbsent(ctx, n.Instance, release...)
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func (s *sweep) addNames(ctx context.Context, found operation.StaleRecords) erro
 // dropHold drops a hold that its instance does not need.
 func (s *sweep) dropHold(ctx context.Context, h store.Hold, drop store.Op) error {
 	if id := h.Holder.Subject.ID; !s.known[id] {
-		return s.records.removeAbsent(ctx, id, drop)
+		return s.records.instances.WriteIfAbsent(ctx, id, drop)
 	}
 	_, err := store.Write(ctx, s.kv, []store.Op{drop})
 	return err

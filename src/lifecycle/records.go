@@ -13,8 +13,6 @@ import (
 // records are what the engine stores: instances and their operations, and what
 // they reserve.
 type records struct {
-	kv store.KV
-
 	instances  store.Table[nf.Instance]
 	locks      operation.Locks[nf.Instance]
 	revisions  store.Table[nf.Revision]
@@ -28,7 +26,6 @@ type records struct {
 func newRecords(kv store.KV, h Holds, l *operation.Ledger) *records {
 	instances := store.NewTable[nf.Instance](kv, "instances/", "VNF instance")
 	return &records{
-		kv:         kv,
 		instances:  instances,
 		locks:      operation.Locks[nf.Instance]{Subjects: instances, Of: lockOf},
 		revisions:  store.NewTable[nf.Revision](kv, "revisions/", "revision"),
@@ -133,21 +130,6 @@ func (s *records) idle(ctx context.Context, verb, id string) (nf.Instance, error
 		err = lockOf(&in).Free(verb)
 	}
 	return in, err
-}
-
-// removeAbsent deletes records of an instance that did not exist when they were read. It
-// deletes nothing if it exists now: a repeated request, which creates the instance with the
-// same id, can be accepted meanwhile.
-func (s *records) removeAbsent(ctx context.Context, instance string, ops ...store.Op) error {
-	absent, err := s.instances.CheckOp(instance, store.Absent)
-	if err != nil {
-		return err
-	}
-	_, err = store.Write(ctx, s.kv, append([]store.Op{absent}, ops...))
-	if kind := nf.KindOf(err); kind == nf.Exists || kind == nf.Conflict {
-		return nil
-	}
-	return err
 }
 
 // deleteRevision deletes the record of a revision, unless another operation has

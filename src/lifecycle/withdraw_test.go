@@ -2,29 +2,14 @@ package lifecycle
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
-
-// meanwhile calls a function once, after an instance was looked for.
-type meanwhile struct {
-	store.KV
-
-	accept func()
-}
-
-// Get implements store.KV.
-func (m *meanwhile) Get(ctx context.Context, key string) (store.Entry, error) {
-	e, err := m.KV.Get(ctx, key)
-	if accept := m.accept; key == "instances/vnf" && accept != nil {
-		m.accept = nil
-		accept()
-	}
-	return e, err
-}
 
 // packageHolds are the holds on packages.
 type packageHolds struct {
@@ -46,14 +31,20 @@ func TestWithdrawBesideADuplicate(t *testing.T) {
 		reason    string
 		duplicate bool
 	}{
-		"Alone":     {"nobody needs the holds", false},
-		"Duplicate": {"its instance needs them", true},
+		"Alone":     {"no instance was created", false},
+		"Duplicate": {"the other request has created the instance", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			kv := &meanwhile{KV: memory.New()}
+			kv := memory.New()
+			var accept func() // another request, after the instance was looked for
 			holds := packageHolds{of: store.NewHolds(kv, "packages/")}
-			r := newRecords(kv, holds, nil)
+			r := newRecords(storetest.Failing{KV: kv, Fail: func(method, key string) error {
+				if method == "List" && strings.HasPrefix(key, "instancenames/") {
+					accept()
+				}
+				return nil
+			}}, holds, nil)
 			op := nf.Operation{ID: "one", Subject: subjectOf("vnf"), Verb: nf.Instantiate, Region: "east", Instance: nf.InstanceTask{Target: nf.Revision{Package: "web"}}}
 			hold := func() {
 				held, err := holds.of.AddOp("web", holderOf(op))
@@ -65,7 +56,7 @@ func TestWithdrawBesideADuplicate(t *testing.T) {
 				}
 			}
 			hold() // the last that the process did
-			kv.accept = func() {
+			accept = func() {
 				if !tc.duplicate {
 					return
 				}

@@ -264,9 +264,10 @@ func (r *Resources) withdraw(ctx context.Context, op nf.Operation) error {
 	if holder == "" {
 		return nil
 	}
-	_, err := r.table.Get(ctx, op.Subject.ID)
-	if nf.KindOf(err) != nf.NotFound || err == nil {
+	// Order matters: a request that creates the resource from now on writes the hold again.
+	drop, err := r.holds.DropOps(ctx, op.Subject.ID, Named(holder))
+	if err != nil {
 		return err
 	}
-	return r.holds.Drop(ctx, op.Subject.ID, Named(holder))
+	return r.table.WriteIfAbsent(ctx, op.Subject.ID, drop...)
 }

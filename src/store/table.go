@@ -132,6 +132,25 @@ func (t Table[T]) CheckOp(id string, read Revision) (Op, error) {
 	return op, err
 }
 
+// WriteIfAbsent carries out ops that delete what refers to a record, which did not exist when
+// they were read. It does nothing if the record exists now, or if something that they delete
+// has changed: a request that creates the record also writes what refers to it. A store
+// without transactions can create the record between the check and the ops.
+func (t Table[T]) WriteIfAbsent(ctx context.Context, id string, ops ...Op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	absent, err := t.CheckOp(id, Absent)
+	if err != nil {
+		return err
+	}
+	_, err = Write(ctx, t.kv, append([]Op{absent}, ops...))
+	if kind := nf.KindOf(err); kind == nf.Exists || kind == nf.Conflict {
+		return nil
+	}
+	return err
+}
+
 // DeleteOp returns the op that deletes the record, if it has the expected
 // revision. With Any, the record need not exist.
 func (t Table[T]) DeleteOp(id string, expected Revision) (Op, error) {
