@@ -145,15 +145,15 @@ func (ms *membership) scan(ctx context.Context) error {
 	for _, a := range assigned {
 		fair.held[a.Shard] = a.Replica
 	}
-	held, err := ms.releaseShards(ctx, limited, fair)
+	ended, err := ms.releaseShards(ctx, limited, fair)
 	if err != nil {
 		return err
 	}
 	free, err := ms.claimShards(ctx, limited, fair)
 	switch {
 	case err != nil:
-	case held || free:
-		ms.o.Scan() // the lease is renewed at once, and the rest follows
+	case ended || free:
+		ms.o.Scan() // to end or take shards takes long: the lease is renewed at once, and the rest follows
 	default:
 		ms.nextScan = now.Add(ms.o.cfg.Lease / 2)
 	}
@@ -172,9 +172,9 @@ type assignments struct {
 const batch = 16
 
 // releaseShards stops and releases the shards that should be served by another replica or
-// have no queues left, until the limited context ends: the lease has to be renewed. It
-// reports whether more remain, which are served until then.
-func (ms *membership) releaseShards(ctx, limited context.Context, s assignments) (more bool, err error) {
+// have no queues left, until the limited context ends: the lease has to be renewed. Those
+// that remain are served until then. It reports whether there were any.
+func (ms *membership) releaseShards(ctx, limited context.Context, s assignments) (ended bool, err error) {
 	var lost, ending []string
 	for shard := range ms.shards {
 		if s.held[shard] != ms.member.ID() {
@@ -199,7 +199,7 @@ func (ms *membership) releaseShards(ctx, limited context.Context, s assignments)
 			delete(s.shards, shard) // another replica will take it
 		}
 	}
-	return false, nil
+	return len(ending) > 0, nil
 }
 
 // claimShards takes the shards that this replica should serve and that no live

@@ -123,3 +123,44 @@ func TestManyShards(t *testing.T) {
 		}
 	})
 }
+
+// TestShardsMoveBesideSlowRequests starts a second replica while each shard of the first one
+// has a request under way, which its end waits for. The first one keeps its lease.
+func TestShardsMoveBesideSlowRequests(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		const shards, requests = 100, 1
+		var joined atomic.Int32
+		counted := func(cfg *outbox.Config) {
+			cfg.Parallel = shards
+			cfg.Send = func(ctx context.Context, r outbox.Request) (int, error) {
+				if delay.For(ctx, time.Minute, nil); ctx.Err() != nil {
+					return 0, ctx.Err()
+				}
+				return s.to.Send(ctx, r)
+			}
+			id := cfg.NewID
+			cfg.NewID = func() string { joined.Add(1); return id() }
+		}
+		wider := func(l *ledger) outbox.Source { return wide{l} }
+		l := s.create(counted, wider)
+		for i := range shards {
+			name := strconv.Itoa(i)
+			if err := l.accounts.Insert(t.Context(), name, account{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+			for number := 1; number <= requests; number++ {
+				r := report(name, number, strconv.Itoa(number))
+				r.URL = "http://" + name + ".example/"
+				s.put(l, r)
+			}
+		}
+		s.start(l)
+		s.later(5 * time.Second)
+		s.start(s.create(counted, wider))
+		s.later(5 * time.Minute)
+		if sent := s.to.take(); len(sent) != shards*requests || joined.Load() != 2 {
+			t.Errorf("%d of %d requests were sent, and two replicas joined %d times", len(sent), shards*requests, joined.Load())
+		}
+	})
+}
