@@ -243,6 +243,35 @@ func TestOneWatchForOneAccess(t *testing.T) {
 	})
 }
 
+// TestAccessChangesWhileReading gives a region an access of its own while the instances are
+// read. Its kinds do not count as too many.
+func TestAccessChangesWhileReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := item("Deployment", "web")
+		many := []nf.Instance{instance("vnf", "east-1", web)}
+		for i := range 100 {
+			many = append(many, instance(fmt.Sprintf("vnf-%d", i), "east-2", web))
+		}
+		last := many[len(many)-1]
+		w := newWorld(many...)
+		w.each = time.Millisecond
+		w.marks["east/Deployment"] = []health.Mark{mark(last.ID, web, nf.Current)}
+		w.marks["east-2/Deployment"] = w.marks["east/Deployment"]
+		watcher := running(t, w, health.Config{Kinds: 1})
+		<-time.After(2300 * time.Millisecond)
+		if n := w.read(); n != 2 {
+			t.Fatalf("the instances were read %d times, want that they are read for the second time", n)
+		}
+		w.set(func() { w.moved = "east-2" })
+		<-time.After(time.Second)
+		watcher.InstanceHealth(last) // asks for the next reading
+		<-time.After(10 * time.Second)
+		if is := watcher.InstanceHealth(last); is.State != nf.Healthy {
+			t.Errorf("the last one is %+v", is)
+		}
+	})
+}
+
 func TestBounds(t *testing.T) {
 	cases := map[string]struct {
 		reason  string

@@ -70,7 +70,7 @@ func (w *Watcher) read(ctx context.Context, first bool) (r reading, worked time.
 		}
 		if d := time.Since(began); d >= stretch && !first {
 			worked += d
-			delay.For(ctx, rest*min(d, 2*stretch), nil) // a slow store delays nobody
+			delay.For(ctx, rest*min(d, 2*stretch), nil) // the rest of a longer stretch was waiting for the store
 			began = time.Now()
 		}
 		region, seen := watched[in.Region]

@@ -23,6 +23,7 @@ type world struct {
 	each        time.Duration // that reading one of them takes
 	reads       int
 	unreachable string // a region
+	moved       string // a region that has an access of its own now
 	refused     map[string]error
 	censuses    map[string]int                // under way, by region and kind
 	begun       int                           // censuses
@@ -71,8 +72,14 @@ var (
 	errForbidden = &nf.Error{Kind: nf.Failed, Reason: "forbidden", Op: "list", Subject: "objects", Err: errors.New("its own words")}
 )
 
-// Canonical has one region for those whose names differ only by what follows a dash.
+// Canonical has one region for those whose names differ only by what follows a dash, except
+// the one that has moved.
 func (w *world) Canonical(region string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if region == w.moved {
+		return region
+	}
 	first, _, _ := strings.Cut(region, "-")
 	return first
 }
