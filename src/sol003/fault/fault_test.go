@@ -135,14 +135,21 @@ func TestRollingUpdate(t *testing.T) {
 // after a moment, nor after an alarm that is cleared.
 func TestForgets(t *testing.T) {
 	t.Parallel()
-	for name, ill := range map[string]time.Duration{"Moment": 30 * time.Second, "Alarm": 2 * time.Minute} {
+	for name, tc := range map[string]struct {
+		reason string
+		ill    time.Duration
+		told   []string
+	}{
+		"Moment": {"the fault did not last", 30 * time.Second, nil},
+		"Alarm":  {"it is raised and cleared", 2 * time.Minute, []string{"AlarmNotification CrashLoop MAJOR [VDU1-web-1]", "AlarmClearedNotification CrashLoop CLEARED [VDU1-web-1]"}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			play(t, func(t *testing.T, w *world) {
 				of := w.watcher(w.kv)
 				w.start(of)
 				w.ill("CrashLoopBackOff")
-				w.later(ill)
+				w.later(tc.ill)
 				w.well()
 				w.later(5 * time.Minute)
 				before := w.asked
@@ -150,6 +157,7 @@ func TestForgets(t *testing.T) {
 				if before == 0 || w.asked != before {
 					t.Errorf("the instance was read %d times, and %d times afterwards", before, w.asked-before)
 				}
+				w.want(of, tc.reason, tc.told...)
 			})
 		})
 	}

@@ -175,7 +175,7 @@ func (s *state) look(ctx context.Context) error {
 		return err
 	}
 	defer s.count()
-	ids := s.w.cfg.Source.Unhealthy()
+	ids := s.w.cfg.Source.Unhealthy() // those that are well are not read
 	for id, all := range s.vnfs {
 		if all.present() {
 			ids = append(ids, id)
@@ -194,7 +194,7 @@ func (s *state) look(ctx context.Context) error {
 			return err
 		}
 	}
-	maps.DeleteFunc(s.vnfs, func(_ string, all faults) bool { return len(all) == 0 }) // they are not read while they are well
+	maps.DeleteFunc(s.vnfs, func(_ string, all faults) bool { return len(all) == 0 })
 	return s.acknowledge(ctx)
 }
 
