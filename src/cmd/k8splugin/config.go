@@ -194,20 +194,17 @@ func loadConfig(flags *pflag.FlagSet, getenv func(string) string) (Config, error
 			errs = append(errs, fmt.Errorf("%s, from %s: %w", f.Name, settings[f.Name], err))
 		}
 	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Changed && f.Name != "config" && k.Exists(f.Name) {
+			set(f, k.String(f.Name))
+		}
+	})
 	bound := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cfg.flags(bound)
 	bound.VisitAll(func(f *pflag.Flag) {
 		value := flags.Lookup(f.Name).Value.String()
-		if !flags.Changed(f.Name) && f.Name != "config" && k.Exists(f.Name) {
-			value = k.String(f.Name)
-		}
 		set(f, value)
 		cfg.logged = append(cfg.logged, slog.String(f.Name, masked(value)))
-	})
-	flags.VisitAll(func(f *pflag.Flag) {
-		if bound.Lookup(f.Name) == nil && !f.Changed && f.Name != "config" && k.Exists(f.Name) {
-			set(f, k.String(f.Name))
-		}
 	})
 	if err := errors.Join(errs...); err != nil {
 		return cfg, cli.Usage(fmt.Errorf("cannot use the configuration: %w", err))
