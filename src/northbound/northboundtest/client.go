@@ -47,11 +47,11 @@ func Client(t testing.TB, swagger []byte) *http.Client {
 // readDocument parses each text once: that takes longer than most tests.
 var readDocument = memoize(newDocument)
 
-func memoize[V any](of func(text string) (V, error)) func(text string) (V, error) {
-	var known sync.Map // func() (V, error), by text
-	return func(text string) (V, error) {
-		first, _ := known.LoadOrStore(text, sync.OnceValues(func() (V, error) { return of(text) }))
-		return first.(func() (V, error))()
+func memoize(parse func(text string) (*document, error)) func(text string) (*document, error) {
+	var known sync.Map // func() (*document, error), by text
+	return func(text string) (*document, error) {
+		once, _ := known.LoadOrStore(text, sync.OnceValues(func() (*document, error) { return parse(text) }))
+		return once.(func() (*document, error))()
 	}
 }
 
