@@ -16,8 +16,9 @@ import (
 // delete itself. It returns a change for each
 // ref that it reached, in the given order: nf.Deleted; nf.Unchanged if the
 // object does not exist or its kind is not served; nf.Kept if it belongs to
-// another owner. It does not wait until the objects are gone; use Watch for
-// that.
+// another owner. A CustomResourceDefinition is orphaned instead, if objects of its kind
+// are not the owner's: nf.Orphaned, with a message that gives the reason. It does not wait
+// until the objects are gone; use Watch for that.
 func (c *Cluster) Delete(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
 	return c.act(ctx, owner, refs, "delete", func(ctx context.Context, o *ownedObject) (nf.Change, error) { return o.delete(ctx) })
 }
@@ -120,6 +121,9 @@ func (o *ownedObject) delete(ctx context.Context) (nf.Change, error) {
 		if err != nil || !ours {
 			return other, err
 		}
+		if why, err := o.inUse(ctx); err != nil || why != "" {
+			return o.leave(ctx, why, err)
+		}
 		err = o.client.deleteExact(ctx, o.target, metav1.Preconditions{UID: &o.live.UID}, nil)
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
@@ -130,6 +134,18 @@ func (o *ownedObject) delete(ctx context.Context) (nf.Change, error) {
 		o.live = nil // it was recreated: check its owner again
 	}
 	return nf.Change{}, nf.E(nf.Conflict, "delete", o.target.ref.String(), errors.New("it is recreated after each deletion"))
+}
+
+// leave orphans the object, because its deletion would delete others.
+func (o *ownedObject) leave(ctx context.Context, why string, err error) (nf.Change, error) {
+	if err != nil {
+		return nf.Change{}, err
+	}
+	change, err := o.orphan(ctx)
+	if change.Action == nf.Orphaned {
+		change.Message = "remains, because its deletion would delete " + why
+	}
+	return change, err
 }
 
 // leaves are kinds whose objects practically never own others. Foreground

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
@@ -69,6 +70,56 @@ func TestDeleteOfReplacedObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "the object that took its place is somebody else's", map[string]nf.Action{"a": nf.Kept}, actions(changes))
+}
+
+// TestDeleteOfDefinition deletes the CustomResourceDefinition of a kind of which others have
+// objects: the API server would delete them, too.
+func TestDeleteOfDefinition(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		owner  string // of the object of the kind; empty: none
+		want   nf.Action
+	}{
+		"Own":      {"the instance's objects go with it", "vnf-1", nf.Deleted},
+		"Others'":  {"those of another instance must stay", "vnf-2", nf.Orphaned},
+		"Nobody's": {"and those of no instance", "", nf.Orphaned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, ns := sandbox(t)
+			all := objects(t, "vnf-1", ns, definition(ns+".example.org", "Namespaced"))
+			crd, gizmo := all[0], all[1]
+			crd.SetNamespace("")
+			await(t.Context(), t, c, "vnf-1", mustApply(t, c, "vnf-1", crd), nf.Current)
+			gizmo.SetLabels(map[string]string{nf.OwnerLabel: tc.owner})
+			if tc.owner == "" {
+				gizmo = unlabelled(gizmo)
+			}
+			foreignApply(t, c, "kubectl", gizmo)
+			changes, err := c.Delete(t.Context(), instance("vnf-1"), refs(crd))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if changes[0].Action != tc.want {
+				t.Errorf("%s: %+v", tc.reason, changes[0])
+			}
+			if tc.want == nf.Deleted {
+				await(t.Context(), t, c, "vnf-1", changes, nf.Absent)
+				return
+			}
+			if want := "remains, because its deletion would delete objects of its kind that do not belong to the owner: 1"; changes[0].Message != want {
+				t.Errorf("%s: it says %q, want %q", tc.reason, changes[0].Message, want)
+			}
+			for _, u := range []*unstructured.Unstructured{crd, gizmo} {
+				if live := get(t, c, nf.RefOf(u)); live == nil || live.GetDeletionTimestamp() != nil {
+					t.Errorf("%s: %s is deleted", tc.reason, nf.RefOf(u))
+				}
+			}
+			if label, _ := instance("vnf-1").Label(); get(t, c, nf.RefOf(crd)).GetLabels()[label] != "" {
+				t.Errorf("%s: the definition has an owner still", tc.reason)
+			}
+			deleteForeign(t, c, crd)
+		})
+	}
 }
 
 // TestDeleteDoesNotWaitForNothing removes a kind that owns nothing at once, even

@@ -131,6 +131,7 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 		var deleted []nf.Change
 		deleted, err = a.run.cluster.Delete(ctx, a.run.op().Subject, refs)
 		changes = append(changes, deleted...)
+		a.warnOfRemaining(deleted)
 	}
 	a.run.attempt.KeepChanges(changes)
 	if err != nil {
@@ -148,6 +149,16 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 	})
 	defer a.hasten(ctx, refs)()
 	return a.await(ctx, w)
+}
+
+// warnOfRemaining adds a warning for each object that was to be deleted, and is orphaned.
+func (a *applier) warnOfRemaining(deleted []nf.Change) {
+	for _, c := range deleted {
+		if c.Action == nf.Orphaned {
+			warning := c.Ref.String() + " " + c.Message
+			a.run.attempt.Note(func(op *nf.Operation) { op.Warnings = append(op.Warnings, warning) })
+		}
+	}
 }
 
 // orphan removes the ownership from objects and leaves them in place.

@@ -205,8 +205,9 @@ type Changer interface {
 	// Delete requests the deletion of those refs that exist and belong to the
 	// owner, after their dependents if they may have any. It returns a change for
 	// each ref: nf.Deleted; nf.Unchanged if it did not exist; nf.Kept if it
-	// belongs to another owner. It does not wait: Watch reports when the objects
-	// are gone.
+	// belongs to another owner; nf.Orphaned, with a message, for a
+	// CustomResourceDefinition whose deletion would delete objects of others. It does
+	// not wait: Watch reports when the objects are gone.
 	Delete(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error)
 
 	// Orphan removes the ownership from those refs that exist and belong to the

@@ -37,6 +37,7 @@ type fakeCluster struct {
 	late        map[string]bool   // by uid: pods that were removed, and that the status of their workloads still counts
 	status      map[string]health // by object name, instead of Current
 	finalizer   map[string]bool   // by object name: deletion never completes
+	remains     map[string]string // by object name: why it is orphaned when it is to be deleted
 	fixed       map[string]bool   // by object name or Ref.Key: its fields cannot be changed
 	preflight   error
 	diff        []nf.Field  // of every object
@@ -276,6 +277,8 @@ func (c *fakeCluster) Delete(ctx context.Context, owner nf.Subject, refs []nf.Re
 			change.Action = nf.Kept
 		case c.finalizer[ref.Name]:
 			live.deleting = true
+		case c.remains[ref.Name] != "":
+			change.Action, change.Message, live.owner, live.former = nf.Orphaned, c.remains[ref.Name], nf.Subject{}, owner
 		default:
 			delete(c.objects, ref.Key())
 		}
