@@ -20,6 +20,7 @@ import (
 type diagnosis struct {
 	message string
 	fatal   bool // waiting does not help
+	passing bool // waiting may help for some time, although it is fatal: see recoveryTime
 }
 
 // fatalReasons are the waiting reasons of containers that do not resolve soon
@@ -27,8 +28,15 @@ type diagnosis struct {
 // second one is reported as ImagePullBackOff.
 var fatalReasons = map[string]bool{
 	"ImagePullBackOff": true, "InvalidImageName": true, "ErrImageNeverPull": true,
-	"CreateContainerConfigError": true, "CrashLoopBackOff": true,
+	configError: true, "CrashLoopBackOff": true,
 }
+
+// configError is the waiting reason of a container whose ConfigMap or Secret does not
+// exist. Another controller may be about to create it.
+const configError = "CreateContainerConfigError"
+
+// revisionLabel is the label of a StatefulSet's pod that names its revision.
+const revisionLabel = "controller-revision-hash"
 
 // harmlessReasons are waiting reasons that every container passes through.
 var harmlessReasons = map[string]bool{"": true, "ContainerCreating": true, "PodInitializing": true}
@@ -82,7 +90,7 @@ func (v *view) diagnose(u *unstructured.Unstructured) diagnosis {
 		return worst(refusal(u), v.diagnosePods(u, isAny))
 	case "StatefulSet":
 		revision := text(u.Object, "status", "updateRevision")
-		return worst(v.refusalEvent(u), v.diagnosePods(u, hasLabel("controller-revision-hash", revision)))
+		return worst(v.refusalEvent(u), v.diagnosePods(u, hasLabel(revisionLabel, revision)))
 	case "DaemonSet":
 		generation := u.GetAnnotations()["deprecated.daemonset.template.generation"]
 		return worst(v.refusalEvent(u), v.diagnosePods(u, hasLabel("pod-template-generation", generation)))
@@ -100,6 +108,8 @@ func worst(all ...diagnosis) diagnosis {
 
 func (t diagnosis) weight() int {
 	switch {
+	case t.fatal && !t.passing:
+		return 3
 	case t.fatal:
 		return 2
 	case t.message != "":
@@ -170,7 +180,7 @@ func (v *view) diagnosePod(p *unstructured.Unstructured) diagnosis {
 		if more := text(c, "state", "waiting", "message"); more != "" {
 			message += ": " + more
 		}
-		found = worst(found, diagnosis{message, fatalReasons[reason]})
+		found = worst(found, diagnosis{message, fatalReasons[reason], reason == configError})
 	}
 	if unscheduled, why := condition(p, "PodScheduled", "False"); unscheduled {
 		found = worst(found, diagnosis{message: fmt.Sprintf("pod %s: %s", p.GetName(), why)})
@@ -235,7 +245,7 @@ func refusal(u *unstructured.Unstructured) diagnosis {
 	}
 	replicas := integer(u, 0, "status", "replicas")
 	older := u.GetKind() == "Deployment" && replicas > integer(u, 0, "status", "updatedReplicas")
-	return diagnosis{message, isPermanentRejection(message) && !older}
+	return diagnosis{message: message, fatal: isPermanentRejection(message) && !older}
 }
 
 // refusalEvent returns why the API server rejected pods, from an event, for
@@ -252,7 +262,7 @@ func (v *view) refusalEvent(u *unstructured.Unstructured) diagnosis {
 	for e := range v.childrenOf(u, eventKind) {
 		message := text(e.Object, "message")
 		if text(e.Object, "reason") == "FailedCreate" && !eventTime(e).Before(since) && isPermanentRejection(message) {
-			return diagnosis{message, true}
+			return diagnosis{message: message, fatal: true}
 		}
 	}
 	return diagnosis{}

@@ -32,21 +32,49 @@ func (v *view) observe() {
 	v.observed, v.since = map[string]observation{}, time.Now()
 }
 
-// recoveryTime is how long a failure may last that an object had before an apply that did
-// not change it. What has caused the failure may be gone, and a controller tries again
+// recoveryTime is how long a failure may last that may pass: one that an object had before
+// the apply, or one whose cause others may be about to remove. A controller tries again
 // only after a delay: the kubelet pulls an image after 10 s, then after 20 s.
 const recoveryTime = 20 * time.Second
 
-// recovering returns the status of an object that has failed, of a target that the apply
-// did not change: nf.InProgress while the failure does not count yet. The caller holds the
-// lock.
-func (v *view) recovering(u *unstructured.Unstructured, is objectStatus) objectStatus {
-	counts := v.since.Add(recoveryTime)
-	if !time.Now().Before(counts) || hasFailedForGood(u) {
+// recovering returns the status of a target that has failed: nf.InProgress while the
+// failure does not count yet. The caller holds the lock.
+func (v *view) recovering(target nf.Change, u *unstructured.Unstructured, is objectStatus) objectStatus {
+	key := target.Key()
+	passing := v.diagnose(u).passing
+	if !passing {
+		delete(v.passing, key)
+	} else if _, seen := v.passing[key]; !seen {
+		v.passing[key] = time.Now()
+	}
+	var counts time.Time
+	var why string
+	switch {
+	case v.since.IsZero() || hasFailedForGood(u):
+		return is
+	case target.Action == nf.Unchanged || isOverdueSinceBefore(u, lastApplied(u, manager(v.owner))):
+		counts, why = v.since.Add(recoveryTime), "it had failed before, and has %v to recover"
+	case passing:
+		counts, why = v.passing[key].Add(recoveryTime), "it has %v to recover"
+	}
+	if !time.Now().Before(counts) {
 		return is
 	}
-	v.due[nf.RefOf(u).Key()] = counts
-	return objectStatus{nf.InProgress, fmt.Sprintf("%s; it had failed before, and has %v to recover", is.message, recoveryTime)}
+	v.due[key] = counts
+	return objectStatus{nf.InProgress, is.message + "; " + fmt.Sprintf(why, recoveryTime)}
+}
+
+// isOverdueSinceBefore reports whether a Deployment has exceeded its progress deadline
+// not later than at a time, of the API server's clock. Its controller keeps that condition
+// after a change of the template, until pods make progress.
+func isOverdueSinceBefore(u *unstructured.Unstructured, at time.Time) bool {
+	for c := range members(u.Object, "status", "conditions") {
+		if text(c, "type") == "Progressing" && text(c, "reason") == "ProgressDeadlineExceeded" {
+			since, err := time.Parse(time.RFC3339, text(c, "lastUpdateTime"))
+			return err == nil && runs(u.GroupVersionKind().GroupKind()) == "Deployment" && !since.After(at)
+		}
+	}
+	return false
 }
 
 // sight records the state of a custom resource. The caller holds the lock.

@@ -37,6 +37,9 @@ func TestWatchSettles(t *testing.T) {
 		refused  = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: w, uid: u, resourceVersion: "%d", generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1, conditions: [{type: ReplicaFailure, status: "True", message: 'pods "x" is forbidden: exceeded quota: q'}]}}`
 		running  = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: w, uid: u, resourceVersion: "%d", generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Available, status: "True"}]}}`
 		failed   = `{apiVersion: batch/v1, kind: Job, metadata: {name: w, uid: u, resourceVersion: "%d"}, status: {conditions: [{type: Failed, status: "True", message: "it has reached its limit"}]}}`
+		overdue  = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: w, uid: u, resourceVersion: "%%d", generation: 2, managedFields: [{manager: k8splugin/vnf-1, operation: Apply, time: "2026-01-02T00:00:10Z"}]}, spec: {replicas: 1}, status: {observedGeneration: 2, replicas: 2, updatedReplicas: 1, conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, lastUpdateTime: %q, message: "it has timed out"}]}}`
+		unset    = `{apiVersion: v1, kind: Pod, metadata: {name: w, uid: u, resourceVersion: "%d"}, status: {phase: Pending, containerStatuses: [{name: c, state: {waiting: {reason: CreateContainerConfigError, message: secret "s" not found}}}]}}`
+		started  = `{apiVersion: v1, kind: Pod, metadata: {name: w, uid: u, resourceVersion: "%d"}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`
 		built    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: w, uid: u, resourceVersion: "%d"}}`
 	)
 	widget := func(uid string, generation int) string { return fmt.Sprintf(silent, uid, generation) }
@@ -108,6 +111,22 @@ func TestWatchSettles(t *testing.T) {
 			"it counts if it lasts", []moment{{0, refused}},
 			[]change{{0, nf.InProgress, `pods "x" is forbidden: exceeded quota: q`}, {20 * time.Second, nf.StatusFailed, `pods "x" is forbidden: exceeded quota: q`}}, nf.Unchanged,
 		},
+		"Overdue before": {
+			"the controller keeps the condition after a change, until pods make progress", []moment{{0, fmt.Sprintf(overdue, "2026-01-02T00:00:10Z")}, {time.Second, running}},
+			[]change{{0, nf.InProgress, "it has timed out; it had failed before, and has 20s to recover"}, {time.Second, nf.Current, "Deployment is available"}}, nf.Configured,
+		},
+		"Overdue": {
+			"the change itself has made no progress", []moment{{0, fmt.Sprintf(overdue, "2026-01-02T00:00:11Z")}},
+			[]change{{0, nf.StatusFailed, "it has timed out"}}, nf.Configured,
+		},
+		"Secret to come": {
+			"another controller creates the Secret", []moment{{0, unset}, {19 * time.Second, started}},
+			[]change{{0, nf.InProgress, `pod w: container c: CreateContainerConfigError: secret "s" not found; it has 20s to recover`}, {19 * time.Second, nf.Current, "Pod is Ready"}}, nf.Created,
+		},
+		"No Secret": {
+			"the time begins with the first failure", []moment{{0, unset}, {5 * time.Second, unset}},
+			[]change{{0, nf.InProgress, `pod w: container c: CreateContainerConfigError`}, {20 * time.Second, nf.StatusFailed, `pod w: container c: CreateContainerConfigError: secret "s" not found`}}, nf.Created,
+		},
 		"Has ended": {
 			"a Job that has failed does not recover", []moment{{0, failed}},
 			[]change{{0, nf.StatusFailed, "it has reached its limit"}}, nf.Unchanged,
@@ -159,6 +178,29 @@ func TestSingleReadSettles(t *testing.T) {
 	v.put(u)
 	if h, ok := v.of(nf.Change{Ref: nf.RefOf(u)}); !ok || h.Status != nf.Current || !strings.Contains(h.Message, "nothing else is known") {
 		t.Errorf("%+v, %t", h, ok)
+	}
+}
+
+// TestFailureIsRemembered has a Job that fails, and is deleted at the end of its time to
+// live before the reader of the view takes its failure.
+func TestFailureIsRemembered(t *testing.T) {
+	v := newView(instance("vnf-1"), readiness.Shipped())
+	u := parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: w, uid: u}, status: {conditions: [{type: Failed, status: "True", message: "it has reached its limit"}]}}`)
+	v.drop(v.put(u))
+	for _, tc := range []struct {
+		reason string
+		target nf.Change
+		want   nf.Health
+	}{
+		{"it has failed", nf.Change{UID: "u"}, nf.Health{Status: nf.StatusFailed, Message: "it has reached its limit", UID: "u"}},
+		{"it was to be deleted", nf.Change{UID: "u", Action: nf.Deleted}, nf.Health{Status: nf.Absent}},
+		{"another one has failed", nf.Change{UID: "v"}, nf.Health{Status: nf.Absent}},
+	} {
+		tc.target.Ref, tc.want.Ref = nf.RefOf(u), nf.RefOf(u)
+		got, ok := v.of(tc.target)
+		if diff(t, tc.reason, tc.want, got); !ok {
+			t.Errorf("%s: it is not reported", tc.reason)
+		}
 	}
 }
 

@@ -37,6 +37,14 @@ type view struct {
 	observed map[string]observation // of custom resources, by Ref.Key; nil: a status that counts only after a time counts at once
 	since    time.Time              // when observe was called; zero: as observed
 	due      map[string]time.Time   // when the statuses count that do not yet, by Ref.Key
+	passing  map[string]time.Time   // when failures that may pass were seen first, by Ref.Key
+	failed   map[string]failure     // of objects that have failed for good and are gone, by Ref.Key
+}
+
+// failure is the failure of an object with a uid.
+type failure struct {
+	uid     types.UID
+	message string
 }
 
 func newView(owner nf.Subject, rules *readiness.Rules) *view {
@@ -53,6 +61,8 @@ func newView(owner nf.Subject, rules *readiness.Rules) *view {
 		names:   map[types.UID]string{},
 		changed: map[string]bool{},
 		due:     map[string]time.Time{},
+		passing: map[string]time.Time{},
+		failed:  map[string]failure{},
 	}
 }
 
@@ -84,6 +94,10 @@ func (v *view) drop(key string) {
 	if u, ok := v.objects[key]; ok {
 		v.touch(key)
 		v.unlink(key, u)
+		if hasFailedForGood(u) {
+			v.failed[key] = failure{u.GetUID(), v.health(u).message}
+		}
+		delete(v.passing, key)
 		delete(v.observed, key)
 		delete(v.due, key)
 	}
@@ -149,6 +163,9 @@ func (v *view) of(target nf.Change) (nf.Health, bool) {
 	u := v.objects[target.Key()]
 	absent := nf.Health{Ref: target.Ref, Status: nf.Absent}
 	switch {
+	case u == nil && target.Action != nf.Deleted && target.UID != "" && target.UID == string(v.failed[target.Key()].uid):
+		// Its time to live may have ended before its failure was taken.
+		return nf.Health{Ref: target.Ref, Status: nf.StatusFailed, Message: v.failed[target.Key()].message, UID: target.UID}, true
 	case u == nil:
 		return absent, true
 	case target.UID != "" && target.UID != string(u.GetUID()):
@@ -158,11 +175,14 @@ func (v *view) of(target nf.Change) (nf.Health, bool) {
 		return nf.Health{}, false
 	}
 	is := v.health(u)
+	if is.status != nf.StatusFailed {
+		delete(v.passing, target.Key())
+	}
 	switch {
 	case is.status == nf.Current && len(target.Former) > 0:
 		is = v.afresh(u, target.Former, is)
-	case is.status == nf.StatusFailed && target.Action == nf.Unchanged:
-		is = v.recovering(u, is)
+	case is.status == nf.StatusFailed:
+		is = v.recovering(target, u, is)
 	}
 	return nf.Health{
 		Ref: target.Ref, Status: is.status, Message: is.message,
