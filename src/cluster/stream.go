@@ -37,7 +37,7 @@ type stream struct {
 	listing bool            // a watch has not sent the whole present state
 
 	unserved bool // the kind was not served at the last list
-	lasting  bool // it ends when the kind is no longer served; others only if another version is
+	lasting  bool // it ends when the kind is no longer served, not when the breaker opens; others end if another version is served, or the breaker opens
 	lean     bool // the sink keeps almost nothing of an object; a failed list ends the stream
 }
 
@@ -85,15 +85,15 @@ func (s *stream) run(ctx context.Context) {
 	}
 }
 
-// isFatal reports whether an error ends the stream: any error before the first
-// list is complete, and after that one that a retry does not change. A kind
-// that is no longer served may return, and so may a region whose breaker is
-// open or whose address another server answers. A busy or slow region is
-// temporary.
+// isFatal reports whether an error ends the stream: any error before the first list, and after
+// that one that a retry does not change. A kind may return, and so may a busy region, or one whose
+// address another server answers. An open breaker ends a watch of an operation, which records it.
 func (s *stream) isFatal(err error) bool {
-	_, held := errors.AsType[*breaker.OpenError](err)
+	if _, held := errors.AsType[*breaker.OpenError](err); held {
+		return !s.synced || !s.lasting && !s.lean && !s.aside
+	}
 	busy := errors.Is(err, errCrowded) || errors.Is(err, errSlow)
-	passing := transient(err) || held || busy || apierrors.IsResourceExpired(err) || apierrors.IsNotFound(err)
+	passing := transient(err) || busy || apierrors.IsResourceExpired(err) || apierrors.IsNotFound(err)
 	return !s.synced || !passing && !errors.Is(err, errGarbage)
 }
 

@@ -214,23 +214,28 @@ func TestHopeless(t *testing.T) {
 		reason string
 		err    error
 		want   bool // once it has been read
+		of     stream
 	}{
-		"crowded":   {"there is a turn later", errCrowded, false},
-		"slow":      {"the region may be faster later", errSlow, false},
-		"held back": {"the breaker closes later", &breaker.OpenError{}, false},
-		"expired":   {"the place is listed again", apierrors.NewResourceExpired("too old"), false},
-		"no leader": {"etcd has a leader later", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: leader changed"}}, false},
-		"garbage":   {"something else may answer in the region's place for a while", errGarbage, false},
-		"replaced":  {"the cluster never comes back", errReplaced, true},
-		"oversized": {"it is as large the next time", &oversized{}, true},
+		"crowded":            {"there is a turn later", errCrowded, false, stream{}},
+		"slow":               {"the region may be faster later", errSlow, false, stream{}},
+		"held back":          {"an operation records that it waits, and watches anew", &breaker.OpenError{}, true, stream{}},
+		"held back, lasting": {"the breaker closes later", &breaker.OpenError{}, false, stream{lasting: true}},
+		"held back, lean":    {"the same, of a census", &breaker.OpenError{}, false, stream{lean: true}},
+		"held back, aside":   {"what only explains does not end the watch", &breaker.OpenError{}, false, stream{aside: true}},
+		"expired":            {"the place is listed again", apierrors.NewResourceExpired("too old"), false, stream{}},
+		"no leader":          {"etcd has a leader later", &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: "etcdserver: leader changed"}}, false, stream{}},
+		"garbage":            {"something else may answer in the region's place for a while", errGarbage, false, stream{}},
+		"replaced":           {"the cluster never comes back", errReplaced, true, stream{}},
+		"oversized":          {"it is as large the next time", &oversized{}, true, stream{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := (&stream{synced: true}).isFatal(tc.err); got != tc.want {
-				t.Errorf("%s: %v", tc.reason, got)
-			}
-			if !(&stream{}).isFatal(tc.err) {
+			if !tc.of.isFatal(tc.err) {
 				t.Errorf("%s: before it has been read, every error ends a watch", tc.reason)
+			}
+			tc.of.synced = true
+			if got := tc.of.isFatal(tc.err); got != tc.want {
+				t.Errorf("%s: %v", tc.reason, got)
 			}
 		})
 	}

@@ -33,11 +33,12 @@ func listed(req *http.Request, version int) (*http.Response, error) {
 }
 
 func aConfigMap(version int) string {
-	return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"%d"}}`, version)
+	return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","uid":"u","labels":{"k8splugin.io/rb-instance-id":"vnf-1"},"resourceVersion":"%d"}}`, version)
 }
 
 // TestWatchThroughBreaker lets a region go away while it is watched, for longer
-// than its breaker stays closed.
+// than its breaker stays closed. A shared watch waits for it; the watch of an operation
+// ends, so that the operation records what it waits for.
 func TestWatchThroughBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -55,32 +56,40 @@ func TestWatchThroughBreaker(t *testing.T) {
 			}
 			return listed(req, version)
 		})
-		seen := make(chan nf.Health)
+		following := make(chan ObjectEvent)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			defer close(seen)
-			for h, err := range c.Watch(ctx, instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
+			defer close(done)
+			for e, err := range watchOver(c).Subscribe(ctx, "east", awaited) {
 				if err != nil {
 					done <- err
 					return
 				}
-				seen <- h
+				if !e.Synced {
+					following <- e
+				}
 			}
-			done <- nil
 		}()
-		if h := <-seen; h.Status != nf.Current {
-			t.Fatalf("it is there: %+v", h)
+		if e := <-following; e.Ref.Name != awaited.Name || e.Deleted {
+			t.Fatalf("it is there: %+v", e)
 		}
-		be(true, 1)
+		time.AfterFunc(time.Second, func() { be(true, 1) })
+		var last error
+		for _, last = range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: awaited, Action: nf.Deleted}}) {
+		}
+		wantKind(t, last, nf.Unreachable)
+		if nf.ReasonOf(last) != "breaker" {
+			t.Errorf("the watch of an operation ends when the breaker opens: %v", last)
+		}
 		until(watchTime + time.Hour)
 		if s := p.State("east"); s.Breaker == nf.BreakerClosed {
 			t.Errorf("the watch asked in vain for an hour: %+v", s)
 		}
 		be(false, 0)
 		start := time.Now()
-		if h := <-seen; h.Status != nf.Absent || time.Since(start) > breaker.LongestPause+time.Second {
-			t.Errorf("a region that is back is noticed, and what changed: %+v after %v", h, time.Since(start))
+		if e := <-following; !e.Deleted || time.Since(start) > breaker.LongestPause+time.Second {
+			t.Errorf("a region that is back is noticed, and what changed: %+v after %v", e, time.Since(start))
 		}
 		cancel()
 		if err := <-done; err != nil {

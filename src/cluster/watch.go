@@ -19,11 +19,13 @@ import (
 // status does not count those pods. It yields nf.Current once for an applied object of a
 // kind without a status, such as a ConfigMap, and does not watch it. A status that
 // counts only after a time (readiness.Wait) is yielded when the time has passed, and
-// nf.InProgress before. So is a failure of a target with nf.Unchanged: it may be from
-// before the apply, and counts if it lasts for recoveryTime.
+// nf.InProgress before. So is a failure that counts only if it lasts for recoveryTime: one of
+// a target with nf.Unchanged, or an exceeded progress deadline, from before the apply; and a
+// container whose ConfigMap or Secret is missing.
 //
 // An error ends the sequence. If the region becomes unreachable after the first
-// list, Watch waits for it. If the region is deregistered or gets another
+// list, Watch waits until its circuit breaker opens. Then it ends with nf.Unreachable,
+// reason "breaker". If the region is deregistered or gets another
 // kubeconfig, the sequence ends with nf.Unreachable, reason "replaced". If the region
 // no longer serves the version of a kind that is watched, but serves another one, it ends
 // with nf.Unreachable, reason "unavailable". When the sequence has ended, all its
