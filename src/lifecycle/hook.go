@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,8 +13,12 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// createHook writes a hook's object into the inventory, and then applies it.
+// createHook writes a hook's object into the inventory, and then applies it. A hook of a
+// termination is left out if its namespace does not exist or is being deleted.
 func (a *applier) createHook(ctx context.Context, h render.Planned) error {
+	if lost, err := a.hasLostNamespace(ctx, h); err != nil || lost {
+		return err
+	}
 	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item {
 		it := itemOf(hookStage(inventory, len(a.run.plan.Stages)), h.Object)
 		it.Hook = true
@@ -24,7 +29,35 @@ func (a *applier) createHook(ctx context.Context, h render.Planned) error {
 	}
 	changes, err := a.run.cluster.Apply(ctx, a.run.op().Subject, []*unstructured.Unstructured{h.Object})
 	a.run.attempt.KeepChanges(changes)
+	if a.run.op().Verb == nf.Terminate && nf.ReasonOf(err) == nf.ReasonTerminating {
+		a.warnOfSkipped(h, "is being deleted")
+		return nil
+	}
 	return located(err, a.run.plan)
+}
+
+// hasLostNamespace reports whether a hook of a termination cannot run, because another
+// client has deleted its namespace.
+func (a *applier) hasLostNamespace(ctx context.Context, h render.Planned) (bool, error) {
+	namespace := h.Object.GetNamespace()
+	if a.run.op().Verb != nf.Terminate || namespace == "" {
+		return false, nil
+	}
+	found, err := a.run.cluster.Namespaces(ctx, []string{namespace})
+	if err != nil {
+		return false, err
+	}
+	_, exists := found[namespace]
+	if !exists {
+		a.warnOfSkipped(h, "does not exist")
+	}
+	return !exists, nil
+}
+
+// warnOfSkipped adds a warning that a hook has not run.
+func (a *applier) warnOfSkipped(h render.Planned, why string) {
+	warning := fmt.Sprintf("hook %s has not run: namespace %s %s", nf.RefOf(h.Object), h.Object.GetNamespace(), why)
+	a.run.attempt.Note(func(op *nf.Operation) { op.Warnings = append(op.Warnings, warning) })
 }
 
 // hookStage returns the stage of hook objects, the highest, so that they are
@@ -44,6 +77,9 @@ func (a *applier) awaitHook(ctx context.Context, h render.Planned, made nf.StepI
 		return nil
 	}
 	applied, err := a.run.attempt.ChangesOf(ctx, made)
+	if skipped := nf.KindOf(err) == nf.NotFound || err == nil && len(applied) == 0; skipped && a.run.op().Verb == nf.Terminate {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func (s *site) did() []string {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
 	out := slices.DeleteFunc(slices.Clone(s.cluster.calls), func(call string) bool {
-		return call == "preflight" || call == "health" || strings.HasPrefix(call, "dry-run") || strings.HasPrefix(call, "ensure namespace") || strings.HasPrefix(call, "remove namespace")
+		return call == "preflight" || call == "health" || call == "namespaces" || strings.HasPrefix(call, "dry-run") || strings.HasPrefix(call, "ensure namespace") || strings.HasPrefix(call, "remove namespace")
 	})
 	s.cluster.calls = nil
 	return out
@@ -121,6 +121,48 @@ func TestHooksThatFail(t *testing.T) {
 				}
 				if n := len(s.cluster.objects); n != len(tc.left) {
 					t.Errorf("%s: %d objects are left", tc.reason, n)
+				}
+			})
+		})
+	}
+}
+
+// TestDeleteHooksWithoutNamespace terminates an instance whose namespace another client has
+// deleted, or deletes: its hooks cannot run, and nothing of it is left that they are for.
+func TestDeleteHooksWithoutNamespace(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		lose   func(*site)
+		want   []string
+	}{
+		"Gone": {"no request is sent", func(s *site) { delete(s.cluster.namespaces, "ns") }, []string{"delete [db]"}},
+		"Terminating": {
+			"the API server says so", func(s *site) {
+				refused := &nf.Error{Kind: nf.Busy, Op: "apply", Subject: "Job ns/b", Reason: nf.ReasonTerminating}
+				s.cluster.refuse("b", refused)
+				s.cluster.refuse("gonce", refused)
+			}, []string{"apply [b]", "delete [db]", "apply [gonce]", "delete [gonce]", "delete [b]"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				e := s.start()
+				first := e.up(t, "bye.b_db_gone.gonce")
+				tc.lose(s)
+				s.did()
+				op, err := e.Terminate(t.Context(), first.Subject.ID, nf.TerminateRequest{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if op = e.end(t, op); op.State != nf.Succeeded || len(op.Warnings) != 2 {
+					t.Errorf("%s: %s, %+v, warnings %q", tc.reason, op.State, op.Failure, op.Warnings)
+				}
+				if diff := cmp.Diff(tc.want, s.did()); diff != "" {
+					t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
 				}
 			})
 		})
