@@ -54,6 +54,22 @@ func replaceable(objects []render.Planned, err error) (nf.Ref, bool) {
 	return nf.Ref{}, false
 }
 
+// allowRecreation allows the recreation of those objects of a plan of which another plan
+// allows it: the undoing of a change may recreate what the change has recreated.
+func allowRecreation(plan, as render.Plan) {
+	allowed := map[string]bool{}
+	for _, stage := range as.Stages {
+		for _, obj := range stage.Objects {
+			allowed[nf.RefOf(obj.Object).Key()] = obj.Recreate
+		}
+	}
+	for _, stage := range plan.Stages {
+		for i, obj := range stage.Objects {
+			stage.Objects[i].Recreate = obj.Recreate || allowed[nf.RefOf(obj.Object).Key()]
+		}
+	}
+}
+
 // located adds the file in the package, and the line, to violations about an
 // object. The line is the field's, or the object's if the plan does not know
 // it.

@@ -209,10 +209,18 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"], kind = "example.org/v1", "again", "again"
 			}
 			if kind == "again" {
-				g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: string(render.RecreateIfNeeded)})
+				policy, given := in.Inputs.Parameters["recreate"].(string)
+				if !given {
+					policy = string(render.RecreateIfNeeded)
+				}
+				g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: policy})
 			}
 			if kind == "set" {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "StatefulSet"
+				if retention, given := in.Inputs.Parameters["when_deleted"].(string); given {
+					g.Objects[n].Object["spec"] = map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": retention}}
+					g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: in.Inputs.Parameters["recreate"].(string)})
+				}
 			}
 			if of, is := machineKinds[kind]; is {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = of[0], of[1]

@@ -66,6 +66,9 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 			return nil, operation.RecordError(err)
 		}
 		w.run.settings = tune(&w.run.plan, in.Settings, verb)
+		if err := w.protectData(ctx, in); err != nil {
+			return nil, err
+		}
 	}
 	w.recordRevision()
 	if verb == nf.Adopt {
@@ -91,6 +94,29 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	}
 	steps = append(steps, w.hookSteps(after)...)
 	return append(steps, w.step(nf.PhaseFinish, w.activate)), nil
+}
+
+// protectData forbids the recreation of those StatefulSets of the run's plan whose deletion
+// would also delete their claims, as the active revision has them.
+func (w *work) protectData(ctx context.Context, in nf.Instance) error {
+	recreates := func(obj render.Planned) bool { return obj.Recreate && obj.Object.GetKind() == "StatefulSet" }
+	if in.Revision == 0 || !slices.ContainsFunc(w.run.plan.Stages, func(s render.Stage) bool { return slices.ContainsFunc(s.Objects, recreates) }) {
+		return nil
+	}
+	active, _, err := w.records.planInForce(ctx, in)
+	if err != nil {
+		return operation.RecordError(err)
+	}
+	precious := map[string]bool{}
+	for _, obj := range active.Objects() {
+		precious[nf.RefOf(obj).Key()] = render.DeletesData(obj)
+	}
+	for _, stage := range w.run.plan.Stages {
+		for i, obj := range stage.Objects {
+			stage.Objects[i].Recreate = obj.Recreate && !precious[nf.RefOf(obj.Object).Key()]
+		}
+	}
+	return nil
 }
 
 // Undoable implements operation.Undoer.
@@ -135,6 +161,13 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	}
 	if w.run.plan, err = w.records.loadPlan(ctx, previous.Plan); err != nil {
 		return nil, err
+	}
+	if target := w.run.op().Instance.Target.Plan; target != previous.Plan {
+		failed, err := w.records.loadPlan(ctx, target)
+		if nf.IgnoreNotFound(err) != nil {
+			return nil, err // the last step of an earlier attempt deletes the plan
+		}
+		allowRecreation(w.run.plan, failed)
 	}
 	tune(&w.run.plan, in.Settings, nf.Rollback)
 	// Undoing an upgrade is a rollback, with the package's rollback hooks.
