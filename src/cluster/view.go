@@ -184,10 +184,15 @@ func (v *view) of(target nf.Change) (nf.Health, bool) {
 	case is.status == nf.StatusFailed:
 		is = v.recovering(target, u, is)
 	}
-	return nf.Health{
+	out := nf.Health{
 		Ref: target.Ref, Status: is.status, Message: is.message,
 		UID: string(u.GetUID()), Generation: u.GetGeneration(), Done: done(u),
-	}, true
+	}
+	observed := integer(u, 0, "status", "observedGeneration") >= u.GetGeneration()
+	if is.status == nf.InProgress && observed && !v.since.IsZero() {
+		out.Blocker = v.blocker(u)
+	}
+	return out, true
 }
 
 // childrenOf yields the objects of a kind below u, sorted by key. The caller

@@ -21,7 +21,8 @@ import (
 // counts only after a time (readiness.Wait) is yielded when the time has passed, and
 // nf.InProgress before. So is a failure that counts only if it lasts for recoveryTime: one of
 // a target with nf.Unchanged, or an exceeded progress deadline, from before the apply; and a
-// container whose ConfigMap or Secret is missing.
+// container whose ConfigMap or Secret is missing. The health of a StatefulSet names a pod
+// that blocks its rollout.
 //
 // An error ends the sequence. If the region becomes unreachable after the first
 // list, Watch waits until its circuit breaker opens. Then it ends with nf.Unreachable,

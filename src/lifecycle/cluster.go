@@ -179,7 +179,8 @@ type Watcher interface {
 	// until the loop stops or the context ends; an error ends the sequence. It
 	// does not yield a status of an older generation than the target's, or of
 	// another uid. A workload whose pods cannot start (image pull, crash loop,
-	// quota) is StatusFailed with the pod's own message.
+	// quota) is StatusFailed with the pod's own message. The health of a StatefulSet
+	// names a pod that blocks its rollout.
 	Watch(ctx context.Context, owner nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error]
 
 	// Pods returns the pods of the present revision of each of the owner's refs.

@@ -38,6 +38,7 @@ type fakeCluster struct {
 	status      map[string]health // by object name, instead of Current
 	finalizer   map[string]bool   // by object name: deletion never completes
 	remains     map[string]string // by object name: why it is orphaned when it is to be deleted
+	blockers    map[string]nf.Pod // by object name: one of pods; the object is not ready before it is removed
 	fixed       map[string]bool   // by object name or Ref.Key: its fields cannot be changed
 	preflight   error
 	diff        []nf.Field  // of every object
@@ -358,6 +359,9 @@ func (c *fakeCluster) health(ref nf.Ref) nf.Health {
 		return nf.Health{Ref: ref, Status: nf.Absent}
 	case live.deleting:
 		return nf.Health{Ref: ref, Status: nf.StatusDeleting, Message: "a finalizer holds it"}
+	case slices.ContainsFunc(c.pods, func(p nf.Pod) bool { return p.UID != "" && p.UID == c.blockers[ref.Name].UID }):
+		pod := c.blockers[ref.Name]
+		return nf.Health{Ref: ref, Status: nf.InProgress, Blocker: nf.HealPod{Ref: pod.Ref, UID: pod.UID, Workload: ref}}
 	case scripted:
 		return nf.Health{Ref: ref, Status: script.status, Message: script.message}
 	}

@@ -38,6 +38,24 @@ func (a *applier) waitReady(ctx context.Context, stage render.Stage, apply nf.St
 	return nil
 }
 
+// unblock deletes the pod that blocks the rollout of a StatefulSet.
+func (a *applier) unblock(ctx context.Context, health nf.Health) error {
+	if health.Blocker == (nf.HealPod{}) {
+		return nil
+	}
+	if err := a.run.attempt.Held(ctx); err != nil {
+		return err
+	}
+	change, err := a.run.cluster.Evict(ctx, a.run.op().Subject, health.Blocker, nf.HealTask{Force: true})
+	if err != nil || change.Action != nf.Deleted {
+		return err
+	}
+	change.Message = "it was not ready, and blocked the rollout of " + health.Ref.String()
+	a.run.attempt.KeepChanges([]nf.Change{change})
+	a.run.attempt.Log().InfoContext(ctx, "pod deleted, because it blocked a rollout", "object", change.Ref.String(), "workload", health.Ref.String())
+	return nil
+}
+
 // wait is what await waits for: each target must have the wanted status.
 type wait struct {
 	targets []nf.Change
@@ -86,6 +104,9 @@ func (a *applier) await(ctx context.Context, w wait) error {
 		if len(awaited) == 0 {
 			a.run.attempt.Note(func(op *nf.Operation) { op.Steps[len(op.Steps)-1].Current = total })
 			return nil
+		}
+		if err := a.unblock(ctx, health); err != nil {
+			return err
 		}
 		if health.Status != wanted {
 			waiting = health.Ref.String() + ": " + cmp.Or(health.Message, string(health.Status))

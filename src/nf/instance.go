@@ -272,6 +272,8 @@ type Health struct {
 	UID        string `json:"uid,omitempty"`
 	Generation int64  `json:"generation,omitempty"` // the generation that the status is about
 	Done       bool   `json:"done,omitempty"`       // a Job or a Pod that has finished with success
+
+	Blocker HealPod `json:"-"` // the pod of another revision that blocks the rollout of a StatefulSet until it is removed; set for a watch only
 }
 
 // Action is the effect of a change on an object.
