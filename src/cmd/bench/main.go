@@ -180,7 +180,7 @@ func (b *bench) objects(ctx context.Context, kubeconfig string, o options) error
 		return err
 	}
 	t := tables{near: near, nearPlan: p, roundTrip: o.roundTrip}
-	p.slow, p.large = o.rounds, o.rounds // the goals of kubectl and Helm are those at a distance
+	p.slow, p.large = o.rounds, min(o.rounds, 7) // the goals of kubectl and Helm are those at a distance
 	far, err := b.allFrom(ctx, o.roundTrip, kubeconfig, p)
 	if err != nil {
 		return err

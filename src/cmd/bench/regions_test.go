@@ -51,8 +51,8 @@ func TestRegionRows(t *testing.T) {
 		l.add(readRequest, time.Millisecond)
 		return &l
 	}
-	got := regionRows([2][]*latencies{{phase(10), phase(20)}, {phase(15), phase(25)}})
-	want := "| create an instance | 20.0 | 25.0 | 20.0 | 25.0 | +25 % | +100 % |\n| read an instance | 1.0 | 1.0 | 1.0 | 1.0 | +0 % | +0 % |\n"
+	got := regionRows([2][]*latencies{{phase(10), phase(20), phase(20), phase(20)}, {phase(15), phase(25), phase(25), phase(200)}})
+	want := "| create an instance | 20.0 | 25.0 | 20.0 | 200.0 | +38 % | +50 % |\n| read an instance | 1.0 | 1.0 | 1.0 | 1.0 | +0 % | +0 % |\n"
 	if got != want {
 		t.Errorf("the rows are %q, want %q", got, want)
 	}
