@@ -256,6 +256,13 @@ func TestTestsOfAnInstance(t *testing.T) {
 			if _, err := e.Test(t.Context(), other.ID, nf.TestRequest{}); nf.KindOf(err) != nf.Conflict {
 				t.Errorf("an instance without tests gives %v", err)
 			}
+			op, err := e.Test(t.Context(), other.ID, nf.TestRequest{Empty: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end := e.end(t, op); end.State != nf.Succeeded {
+				t.Errorf("all of no tests ended %s: %+v", end.State, end.Failure)
+			}
 		}
 	})
 }

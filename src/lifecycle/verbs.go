@@ -210,8 +210,8 @@ func (q *requester) change(ctx context.Context, in nf.Instance, p *prepared, c r
 // and returns the queued operation. Every test runs, whether or not others
 // fail; the operation fails if one of them did. At the end the objects of the
 // tests are deleted; nothing else of the instance changes. It returns
-// nf.Conflict if no revision was ever in force or the package has no tests, and
-// otherwise fails as Upgrade does.
+// nf.Conflict if no revision was ever in force, or if the package has no tests and the
+// request may not be empty; otherwise, it fails as Upgrade does.
 func (e *Engine) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
 		in, err := e.preparer.test(ctx, id, req)

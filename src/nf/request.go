@@ -90,6 +90,7 @@ type AdoptionSelector struct {
 
 // TestRequest asks to run the test hooks of an instance's package.
 type TestRequest struct {
+	Empty bool // a package without tests is not an error: all of them succeed
 	Options
 }
 

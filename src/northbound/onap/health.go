@@ -101,7 +101,7 @@ func (ts testRuns) create(w http.ResponseWriter, r *http.Request) error {
 		return fail("Starting healthcheck", err)
 	}
 	op, err := ts.runner.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
-		return ts.engine.Test(ctx, v.ID, nf.TestRequest{Options: nf.Options{OnFailure: nf.Keep, Trace: ts.runner.trace(r)}})
+		return ts.engine.Test(ctx, v.ID, nf.TestRequest{Empty: true, Options: nf.Options{OnFailure: nf.Keep, Trace: ts.runner.trace(r)}})
 	})
 	if err != nil {
 		return fail("Starting healthcheck", err)
