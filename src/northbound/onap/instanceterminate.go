@@ -22,22 +22,21 @@ type terminator struct {
 }
 
 // terminate starts to terminate an instance and the leftovers of its moves, and
-// returns the operation of the instance. It cancels a running test. The policy is for
-// the volume claims of its StatefulSets; if it is empty, that of the instance applies.
+// returns the operation of the instance, without an ID if nothing is left of it. It cancels a running test, an instantiation, and
+// an operation of which only hooks are left. The policy is for the volume claims of its
+// StatefulSets; if it is empty, that of the instance applies.
 func (t *terminator) terminate(r *http.Request, v vnf, claims nf.ClaimPolicy) (nf.Operation, error) {
 	if err := t.engine.MayTerminate(r.Context(), v.ID); err != nil {
 		return nf.Operation{}, err
 	}
-	if v.Operation != "" {
-		op, err := t.vnfs.latest(r.Context(), v.Instance)
-		if err == nil && op.Verb == nf.Test && !ending(op) {
-			_, err = t.runner.operations.Cancel(r.Context(), op.ID)
-		}
-		if err != nil && nf.KindOf(err) != nf.Conflict { // the operation has ended
-			return op, err
-		}
+	cancelled, err := t.cancel(r.Context(), v.Instance)
+	if err != nil {
+		return nf.Operation{}, err
 	}
 	op, err := t.start(r, v.ID, claims)
+	if cancelled && nf.KindOf(err) == nf.NotFound {
+		err = nil // the undoing of its instantiation has deleted it
+	}
 	if err != nil {
 		return op, err
 	}
@@ -48,9 +47,32 @@ func (t *terminator) terminate(r *http.Request, v vnf, claims nf.ClaimPolicy) (n
 	return op, t.leave(r, leaving, claims)
 }
 
+// cancel cancels the running operation of an instance if the termination need not wait for
+// it, and reports whether it is cancelled.
+func (t *terminator) cancel(ctx context.Context, in nf.Instance) (bool, error) {
+	if in.Operation == "" {
+		return false, nil
+	}
+	op, err := t.vnfs.latest(ctx, in)
+	if err != nil || op.State.Final() || op.Cancel {
+		return op.Cancel, err
+	}
+	if op.Verb != nf.Test && op.Verb != nf.Instantiate && !northbound.Applied(op) {
+		return false, nil
+	}
+	_, err = t.runner.operations.Cancel(ctx, op.ID)
+	if nf.KindOf(err) == nf.Conflict { // it has ended
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // ended waits until a termination has ended, and reports whether it has. It
 // returns the error of one that has failed.
 func (t *terminator) ended(ctx context.Context, op nf.Operation) (bool, error) {
+	if op.ID == "" {
+		return true, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, min(removalWait, t.runner.longest))
 	defer cancel()
 	op, finished, err := northbound.Await(ctx, op, t.runner.operations.Follow, northbound.Ended)

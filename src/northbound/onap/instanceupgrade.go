@@ -111,8 +111,7 @@ func (us upgrades) replaced(ctx context.Context, records RecordWriter, v vnf, re
 	if err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	// The record has the new revision only after the hooks.
-	in.Release, in.Annotations, in.Sensitive = op.Instance.Target.Release, op.Instance.Target.Annotations, op.Instance.Target.Sensitive
+	in = upgradedBy(op, in) // the record has the new revision only after the hooks
 	if err := records.DeleteFormerConfigs(ctx, v.id, in.Annotations[generationAnnotation]); err != nil {
 		us.logger.WarnContext(ctx, "failed to delete the previous configurations; a later scan deletes them", "instance", v.id, "error", err)
 	}

@@ -56,8 +56,8 @@ func (ss statuses) get(w http.ResponseWriter, r *http.Request) error {
 
 // objects returns the objects of an instance, its pods, and the additional
 // objects of its profile. As in ONAP, a missing object is an error. It is not
-// an error if the object was deleted after completing, or if an operation is
-// still creating objects; in the latter case whole is false.
+// an error if the object was deleted after completing, or if an operation is changing the
+// instance; in the latter case whole is false.
 func (ss statuses) objects(ctx context.Context, v vnf) (out []resourceStatus, whole bool, err error) {
 	refs := refsOf(v.Instance)
 	live, err := ss.live.Objects(ctx, v.Instance, refs)
@@ -74,11 +74,11 @@ func (ss statuses) objects(ctx context.Context, v vnf) (out []resourceStatus, wh
 		}
 	}
 	if len(missing) > 0 {
-		making, err := ss.making(ctx, v.Instance)
+		changing, err := ss.changing(ctx, v.Instance)
 		if err != nil {
 			return nil, false, fail("Getting Resources Status", err)
 		}
-		if whole = false; !making {
+		if whole = false; !changing {
 			return nil, false, failAs("Getting Resources Status:\n"+strings.Join(missing, "\n"),
 				nf.E(nf.Failed, "read", "VNF instance "+v.id, errors.New(strings.Join(missing, "; "))))
 		}
@@ -95,14 +95,14 @@ func (ss statuses) objects(ctx context.Context, v vnf) (out []resourceStatus, wh
 	return out, whole, nil
 }
 
-// making reports whether a running operation still has objects to create for an
-// instance.
-func (ss statuses) making(ctx context.Context, in nf.Instance) (bool, error) {
+// changing reports whether an operation changes an instance. The inventory has objects
+// that are not created yet, and until the end those that were deleted.
+func (ss statuses) changing(ctx context.Context, in nf.Instance) (bool, error) {
 	if in.Operation == "" {
 		return false, nil
 	}
 	op, err := ss.vnfs.latest(ctx, in)
-	return !op.State.Final() && !northbound.Applied(op), err
+	return !op.State.Final() && op.Verb != nf.Test, err
 }
 
 func passing(in nf.Instance, ref nf.Ref) bool {

@@ -92,6 +92,24 @@ func TestStatus(t *testing.T) {
 				w.instances["id1"], w.operations["op-z"] = in, op
 			},
 		},
+		"Pruned": {
+			reason: "or it was deleted by an upgrade whose hooks run", status: 200, ready: "false", count: "1", objects: configMap,
+			arrange: func(w *world) {
+				w.live.gone["Deployment"] = true
+				in, op := w.instances["id1"], nf.Operation{ID: "op-z", Verb: nf.Upgrade, State: nf.Running, Applied: noon(3)}
+				in.State, in.Operation = nf.Updating, op.ID
+				w.instances["id1"], w.operations["op-z"] = in, op
+			},
+		},
+		"Tested": {
+			reason: "a test explains nothing", status: 500, text: "Getting Resources Status:\nDeployment web: not found",
+			arrange: func(w *world) {
+				w.live.gone["Deployment"] = true
+				in, op := w.instances["id1"], nf.Operation{ID: "op-z", Verb: nf.Test, State: nf.Running}
+				in.Operation = op.ID
+				w.instances["id1"], w.operations["op-z"] = in, op
+			},
+		},
 		"Passing": {
 			reason: "or has gone by itself", status: 200, ready: "true", count: "1", objects: web,
 			arrange: func(w *world) {

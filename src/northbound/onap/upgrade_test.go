@@ -37,6 +37,27 @@ func TestUpgrade(t *testing.T) {
 	w.want(t, "an empty body is refused", "POST /v1/instance/id1/upgrade", "", 400, "Body empty")
 }
 
+// TestUpgradeWithHooks reads an instance while the hooks of its upgrade run, whose client has
+// the response.
+func TestUpgradeWithHooks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.create(t)
+	w.hold, w.steps = true, []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseHookWait, Event: nf.PostUpgrade}}}
+	shown := strings.Replace(fwShown, `"x"`, `"y"`, 1)
+	w.want(t, "everything is applied", "POST /v1/instance/id1/upgrade", strings.Replace(fwRequest, `"x"`, `"y"`, 1), 201, `{"id": "id1", `+shown+`}`)
+	w.want(t, "the request is the new one", "GET /v1/instance/id1", "", 200, `{"id": "id1", `+shown+`}`)
+	var all []struct {
+		Request struct {
+			Overrides map[string]string `json:"override-values"`
+		} `json:"request"`
+	}
+	if into(t, w.ask(t, "GET /v1/instance", ""), &all); len(all) != 1 || all[0].Request.Overrides["a.b"] != "y" {
+		t.Errorf("the list has %+v", all)
+	}
+	w.release("op-b")
+}
+
 // TestUpgradeConfirms checks that what the engine wants confirmed is confirmed.
 func TestUpgradeConfirms(t *testing.T) {
 	t.Parallel()

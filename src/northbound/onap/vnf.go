@@ -58,11 +58,34 @@ func (vs *vnfs) find(ctx context.Context, id string) (vnf, error) {
 	if err != nil {
 		return vnf{}, err
 	}
+	if in, err = vs.applied(ctx, in); err != nil {
+		return vnf{}, err
+	}
 	request, ours, err := requestOf(in)
 	if err == nil && (!ours || idOf(in) != id) {
 		err = noVNF()
 	}
 	return vnf{Instance: in, id: id, alias: alias, request: request}, err
+}
+
+// applied returns an instance as its running upgrade has made it, if only hooks are left of
+// that: its client has the response with the new request, but the record changes after the
+// hooks.
+func (vs *vnfs) applied(ctx context.Context, in nf.Instance) (nf.Instance, error) {
+	if in.Operation == "" || in.State != nf.Updating {
+		return in, nil
+	}
+	op, err := vs.latest(ctx, in)
+	if err != nil || op.State.Final() || op.Verb != nf.Upgrade || !pruned(op) {
+		return in, err
+	}
+	return upgradedBy(op, in), nil
+}
+
+// upgradedBy returns an instance with the description that an upgrade gives it.
+func upgradedBy(op nf.Operation, in nf.Instance) nf.Instance {
+	in.Release, in.Annotations, in.Sensitive = op.Instance.Target.Release, op.Instance.Target.Annotations, op.Instance.Target.Sensitive
+	return in
 }
 
 // list returns the instances that this API created and that the caller may see.
@@ -74,6 +97,10 @@ func (vs *vnfs) list(ctx context.Context) ([]vnf, error) {
 	}
 	out := []vnf{}
 	for _, in := range all {
+		in, err := vs.applied(ctx, in)
+		if err != nil {
+			return nil, err
+		}
 		request, ours, err := requestOf(in)
 		if err != nil {
 			return nil, err

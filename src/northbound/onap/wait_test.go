@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -85,21 +87,52 @@ func TestLongOperation(t *testing.T) {
 	})
 }
 
-// TestDeleteStopsTests checks that an instance need not wait for its tests.
-func TestDeleteStopsTests(t *testing.T) {
+// TestDeleteStopsOperations checks that a removal does not wait for what it makes useless.
+func TestDeleteStopsOperations(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, false)
-		w.create(t)
-		w.edit(func(e *engine) {
-			in := e.instances["id1"]
-			in.Operation, in.LastOperation = "op-t", "op-t"
-			e.instances["id1"] = in
-			e.operations["op-t"] = nf.Operation{ID: "op-t", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "id1"}, Verb: nf.Test, State: nf.Running}
-		})
-		w.stops = true
-		if got := w.ask(t, "DELETE /v1/instance/id1", ""); got.status != 202 {
-			t.Errorf("while a test runs: %d %s", got.status, got.body)
+	subject := nf.Subject{Kind: nf.InstanceSubject, ID: "id1"}
+	cases := map[string]struct {
+		reason string
+		op     nf.Operation
+		asked  []string
+	}{
+		"Test":          {"a test", nf.Operation{Verb: nf.Test}, []string{"cancel op-t", "terminate"}},
+		"Hooks":         {"an upgrade of which only hooks are left", nf.Operation{Verb: nf.Upgrade, Applied: noon(1)}, []string{"cancel op-t", "terminate"}},
+		"Instantiation": {"an instantiation, whose undoing deletes the instance", nf.Operation{Verb: nf.Instantiate}, []string{"cancel op-t"}},
+	}
+	for name, tc := range cases {
+		for _, path := range []string{"/v1/instance/id1", "/acme/east/infra_workload/id1"} {
+			t.Run(name+path, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, false)
+					w.create(t)
+					before := len(w.asked)
+					w.edit(func(e *engine) {
+						in := e.instances["id1"]
+						in.Operation, in.LastOperation = "op-t", "op-t"
+						e.instances["id1"] = in
+						tc.op.ID, tc.op.Subject, tc.op.State = "op-t", subject, nf.Running
+						e.operations["op-t"] = tc.op
+					})
+					w.stops = true
+					if got := w.ask(t, "DELETE "+path, ""); got.status != 202 {
+						t.Errorf("%s: %d %s", tc.reason, got.status, got.body)
+					}
+					var asked []string
+					for _, request := range w.asked[before:] {
+						switch request := request.(type) {
+						case string:
+							asked = append(asked, request)
+						case nf.TerminateRequest:
+							asked = append(asked, "terminate")
+						}
+					}
+					if diff := cmp.Diff(tc.asked, asked); diff != "" {
+						t.Errorf("%s: the engine is asked (-want +got):\n%s", tc.reason, diff)
+					}
+				})
+			})
 		}
-	})
+	}
 }
