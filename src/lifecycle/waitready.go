@@ -69,6 +69,18 @@ func (w wait) met(h nf.Health) bool {
 	return h.Status == w.wanted && (!w.done || !runsToCompletion(h.Ref) || h.Done)
 }
 
+// refutes reports whether a target cannot become nf.Current, which is wanted.
+func (w wait) refutes(h nf.Health) bool {
+	return w.wanted == nf.Current && (h.Status == nf.StatusFailed || h.Status == nf.Absent)
+}
+
+func refutation(h nf.Health) string {
+	if h.Status == nf.Absent {
+		return "was deleted by another client"
+	}
+	return h.Message
+}
+
 // await follows the targets until each has the wanted status.
 func (a *applier) await(ctx context.Context, w wait) error {
 	if len(w.targets) == 0 {
@@ -94,10 +106,8 @@ func (a *applier) await(ctx context.Context, w wait) error {
 		switch _, known := awaited[key]; {
 		case w.met(health):
 			delete(awaited, key)
-		case health.Status == nf.StatusFailed && wanted == nf.Current:
-			return nf.E(nf.Failed, "apply", "the objects", nf.Violations{{Object: health.Ref, Message: health.Message}})
-		case health.Status == nf.Absent && wanted == nf.Current:
-			return nf.E(nf.Failed, "apply", "the objects", nf.Violations{{Object: health.Ref, Message: "was deleted by another client"}})
+		case w.refutes(health):
+			return nf.E(nf.Failed, "apply", "the objects", nf.Violations{{Object: health.Ref, Message: refutation(health)}})
 		case known || wanted == nf.Current:
 			awaited[key] = health // including an object that is no longer Current
 		}
