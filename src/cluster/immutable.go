@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	apps "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -16,7 +17,8 @@ import (
 
 // asImmutable returns nf.Conflict with reason "immutable" if the API server
 // rejected only a change of an immutable field in the owner's existing object;
-// otherwise it returns the rejection itself. API servers have no code for the
+// otherwise it returns the rejection itself. The reason is missing if the deletion of
+// the object would also delete data. API servers have no code for the
 // difference. Therefore it sends the object under a new name as a dry
 // run: if that fails for any reason, the object counts as invalid, because an
 // object reported as immutable may be deleted to replace it.
@@ -37,9 +39,30 @@ func (a *application) asImmutable(ctx context.Context, refusal error) error {
 	if err != nil || got.code != http.StatusCreated {
 		return refusal
 	}
-	return &nf.Error{
-		Kind: nf.Conflict, Op: "change", Subject: a.target.ref.String(), Reason: nf.ReasonImmutable, Err: violations(a.target.ref, status.Status()),
+	lost, err := a.wouldLoseClaims(ctx)
+	if err != nil {
+		return refusal
 	}
+	rejected := &nf.Error{Kind: nf.Conflict, Op: "change", Subject: a.target.ref.String(), Reason: nf.ReasonImmutable, Err: violations(a.target.ref, status.Status())}
+	if lost {
+		rejected.Reason = ""
+		rejected.Err = append(violations(a.target.ref, status.Status()), nf.Violation{
+			Object: a.target.ref, Field: "spec.persistentVolumeClaimRetentionPolicy.whenDeleted", Message: "is Delete in the cloud region, so its claims would be deleted if it were recreated",
+		})
+	}
+	return rejected
+}
+
+// wouldLoseClaims reports whether the deletion of the existing object would also delete
+// claims, with their data.
+func (a *application) wouldLoseClaims(ctx context.Context) (bool, error) {
+	if runs(a.target.kind.GroupKind()) != "StatefulSet" {
+		return false, nil
+	}
+	var live apps.StatefulSet
+	err := a.client.get(ctx, a.target, &live)
+	policy := live.Spec.PersistentVolumeClaimRetentionPolicy
+	return policy != nil && policy.WhenDeleted == apps.DeletePersistentVolumeClaimRetentionPolicyType, err
 }
 
 // replaceable reports whether an object of the kind can be deleted and

@@ -223,3 +223,31 @@ func TestFreshName(t *testing.T) {
 		}
 	}
 }
+
+// TestImmutableKeepsClaims changes an immutable field of a StatefulSet: it may be recreated
+// only if its claims stay.
+func TestImmutableKeepsClaims(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, before, want string
+	}{
+		"Retain": {"the claims stay", "Retain", nf.ReasonImmutable},
+		"Delete": {"the claims would be deleted, whatever the new object says", "Delete", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, ns := sandbox(t)
+			set := func(service, whenDeleted string) *unstructured.Unstructured {
+				return workloadOf(t, ns, "StatefulSet", "db", held, "serviceName: "+service+", replicas: 0, persistentVolumeClaimRetentionPolicy: {whenDeleted: "+whenDeleted+", whenScaled: Retain},")
+			}
+			mustApply(t, c, "vnf-1", set("a", tc.before))
+			after := []*unstructured.Unstructured{set("b", "Retain")}
+			_, err := c.Apply(t.Context(), instance("vnf-1"), after)
+			if nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) != tc.want {
+				t.Errorf("%s: reason %q, want %q: %v", tc.reason, nf.ReasonOf(err), tc.want, err)
+			}
+			_, err = c.DryRun(t.Context(), instance("vnf-1"), after, nil)
+			if (err == nil) != (tc.want != "") {
+				t.Errorf("%s: before anything is changed: %v", tc.reason, err)
+			}
+		})
+	}
+}
