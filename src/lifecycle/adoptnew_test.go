@@ -113,6 +113,20 @@ func TestCreateThatAdoptsAndFails(t *testing.T) {
 		"Undo": {"the content that it had is restored, and what was created is deleted", nf.Undo, func(*testing.T, *engine) {}, map[string]string{"db": "was"}, 0},
 		"Keep": {"nothing is undone", nf.Keep, func(*testing.T, *engine) {}, map[string]string{"db": "m", "new": "m"}, 2},
 		"Kept": {"a later undo gives the same back", nf.Keep, undo, map[string]string{"db": "was"}, 0},
+		"Changed": {"a change that fails, too, does not make them its own", nf.Keep, func(t *testing.T, e *engine) {
+			t.Helper()
+			req := change("db-new_bad", "xl")
+			req.OnFailure = nf.Keep
+			op, err := e.Upgrade(t.Context(), e.only(t.Context()).ID, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, op)
+			if op, err = e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, op)
+		}, map[string]string{"db": "was"}, 0},
 		"Deleted": {"an instance that was never active does not take the objects along", nf.Keep, func(t *testing.T, e *engine) {
 			t.Helper()
 			op, err := e.Terminate(t.Context(), e.only(t.Context()).ID, nf.TerminateRequest{})

@@ -12,7 +12,7 @@ import (
 )
 
 // merge adds items to an inventory; an item that is already there moves to its
-// new stage.
+// new stage, and stays adopted if it was.
 func merge(inventory, items []nf.Item) []nf.Item {
 	out := slices.Clone(inventory)
 	at := make(map[string]int, len(out))
@@ -21,6 +21,7 @@ func merge(inventory, items []nf.Item) []nf.Item {
 	}
 	for _, it := range items {
 		if i, ok := at[it.Key()]; ok {
+			it.Adopted = it.Adopted || out[i].Adopted
 			out[i] = it
 			continue
 		}

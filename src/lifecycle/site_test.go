@@ -217,10 +217,6 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 			}
 			if kind == "set" {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "StatefulSet"
-				if retention, given := in.Inputs.Parameters["when_deleted"].(string); given {
-					g.Objects[n].Object["spec"] = map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": retention}}
-					g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: in.Inputs.Parameters["recreate"].(string)})
-				}
 			}
 			if of, is := machineKinds[kind]; is {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = of[0], of[1]

@@ -66,9 +66,6 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 			return nil, operation.RecordError(err)
 		}
 		w.run.settings = tune(&w.run.plan, in.Settings, verb)
-		if err := w.protectData(ctx, in); err != nil {
-			return nil, err
-		}
 	}
 	w.recordRevision()
 	if verb == nf.Adopt {
@@ -86,8 +83,11 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := w.run.allowUndone(ctx, in, later); err != nil {
+			return nil, err
+		}
 		steps = append(steps, w.deregisterSteps(w.workloads.parents(w.run.op().Instance.Target), append(later, inForce(in))...)...)
-		steps = append(steps, w.prune(outside(in.Inventory, w.run.plan))...)
+		steps = append(steps, w.prune(outside(withoutAdopted(in), w.run.plan))...)
 		if w.namespaces.hasUnused(in) {
 			steps = append(steps, w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused))
 		}
@@ -96,25 +96,22 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	return append(steps, w.step(nf.PhaseFinish, w.activate)), nil
 }
 
-// protectData forbids the recreation of those StatefulSets of the run's plan whose deletion
-// would also delete their claims, as the active revision has them.
-func (w *work) protectData(ctx context.Context, in nf.Instance) error {
-	recreates := func(obj render.Planned) bool { return obj.Recreate && obj.Object.GetKind() == "StatefulSet" }
-	if in.Revision == 0 || !slices.ContainsFunc(w.run.plan.Stages, func(s render.Stage) bool { return slices.ContainsFunc(s.Objects, recreates) }) {
+// allowUndone allows the recreation of what the failed changes after the active revision
+// were allowed to recreate, if the operation is their undoing.
+func (r *run) allowUndone(ctx context.Context, in nf.Instance, later []nf.Revision) error {
+	target := r.op().Instance.Target
+	if in.Revision == 0 || target.Restores != in.Revision {
 		return nil
 	}
-	active, _, err := w.records.planInForce(ctx, in)
-	if err != nil {
-		return operation.RecordError(err)
-	}
-	precious := map[string]bool{}
-	for _, obj := range active.Objects() {
-		precious[nf.RefOf(obj).Key()] = render.DeletesData(obj)
-	}
-	for _, stage := range w.run.plan.Stages {
-		for i, obj := range stage.Objects {
-			stage.Objects[i].Recreate = obj.Recreate && !precious[nf.RefOf(obj.Object).Key()]
+	for _, rev := range later {
+		if rev.Number == target.Number {
+			continue
 		}
+		failed, err := r.records.loadPlan(ctx, rev.Plan)
+		if nf.IgnoreNotFound(err) != nil {
+			return operation.RecordError(err)
+		}
+		allowRecreation(r.plan, failed)
 	}
 	return nil
 }

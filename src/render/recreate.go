@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Recreate says whether an object may be deleted and created again to change a
@@ -36,16 +34,15 @@ func (g Group) recreate(o Object) (policy Recreate, fault string) {
 	switch {
 	case !policy.Valid():
 		return "", fmt.Sprintf("must be %s or %s", RecreateNever, RecreateIfNeeded)
-	case policy == RecreateIfNeeded && DeletesData(o.Unstructured):
+	case policy == RecreateIfNeeded && deletesData(o):
 		return "", fmt.Sprintf("%s of a %s would destroy data", RecreateIfNeeded, o.GetKind())
 	}
 	return policy, ""
 }
 
-// DeletesData reports whether deleting an object also deletes data. A StatefulSet
+// deletesData reports whether deleting an object also deletes data. A StatefulSet
 // can request that.
-func DeletesData(u *unstructured.Unstructured) bool {
-	kind := u.GroupVersionKind().GroupKind().String()
-	retention := descend(u.Object, "spec", "persistentVolumeClaimRetentionPolicy")
-	return slices.Contains(permanent, kind) || kind == "StatefulSet.apps" && retention["whenDeleted"] == "Delete"
+func deletesData(o Object) bool {
+	retention := descend(o.Object, "spec", "persistentVolumeClaimRetentionPolicy")
+	return slices.Contains(permanent, groupKind(o)) || groupKind(o) == "StatefulSet.apps" && retention["whenDeleted"] == "Delete"
 }
