@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -71,8 +72,21 @@ func (a *applier) isNew(stage int) bool {
 	return !tried && a.run.attempt.Initial() && a.run.op().Instance.Fresh && !a.run.op().Undoing
 }
 
-// applyObjects applies the objects of a stage. If a change is rejected because a
-// field is immutable, and the package allows it, the object is deleted and
+// deletionPause is how long an operation waits before it applies an object again that is
+// being deleted.
+const deletionPause = time.Second
+
+// pauseFor reports why the operation waits, and waits for a moment. It returns false if
+// the context has ended.
+func (a *applier) pauseFor(ctx context.Context, reason error) bool {
+	defer a.run.attempt.Yield()()
+	a.run.progress(0, 1, reason.Error())
+	return pause(ctx, deletionPause) == nil
+}
+
+// applyObjects applies the objects of a stage. An object that is being deleted, for
+// example by the change that is undone, is applied when it is gone. If a change is rejected
+// because a field is immutable, and the package allows it, the object is deleted and
 // recreated.
 func (a *applier) applyObjects(ctx context.Context, index int, wanted []*unstructured.Unstructured) ([]nf.Change, error) {
 	done := map[string]nf.Action{} // by Ref.Key, in all attempts together
@@ -87,6 +101,9 @@ func (a *applier) applyObjects(ctx context.Context, index int, wanted []*unstruc
 				changes[i].Action = before
 			}
 			done[c.Key()] = changes[i].Action
+		}
+		if nf.KindOf(err) == nf.Busy && nf.ReasonOf(err) != nf.ReasonTerminating && a.pauseFor(ctx, err) {
+			continue
 		}
 		ref, ok := replaceable(a.run.plan.Stages[index].Objects, err)
 		if !ok || done[ref.Key()] == nf.Recreated {
@@ -155,8 +172,7 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 func (a *applier) warnOfRemaining(deleted []nf.Change) {
 	for _, c := range deleted {
 		if c.Action == nf.Orphaned {
-			warning := c.Ref.String() + " " + c.Message
-			a.run.attempt.Note(func(op *nf.Operation) { op.Warnings = append(op.Warnings, warning) })
+			a.warnOnce(c.Ref.String() + " " + c.Message)
 		}
 	}
 }

@@ -56,8 +56,7 @@ func (a *applier) hasLostNamespace(ctx context.Context, h render.Planned) (bool,
 
 // warnOfSkipped adds a warning that a hook has not run.
 func (a *applier) warnOfSkipped(h render.Planned, why string) {
-	warning := fmt.Sprintf("hook %s has not run: namespace %s %s", nf.RefOf(h.Object), h.Object.GetNamespace(), why)
-	a.run.attempt.Note(func(op *nf.Operation) { op.Warnings = append(op.Warnings, warning) })
+	a.warnOnce(fmt.Sprintf("hook %s has not run: namespace %s %s", nf.RefOf(h.Object), h.Object.GetNamespace(), why))
 }
 
 // hookStage returns the stage of hook objects, the highest, so that they are

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -38,7 +39,8 @@ func (a *applier) waitReady(ctx context.Context, stage render.Stage, apply nf.St
 	return nil
 }
 
-// unblock deletes the pod that blocks the rollout of a StatefulSet.
+// unblock deletes the pod that blocks the rollout of a StatefulSet. If that is refused, the
+// wait goes on, because the pod may still become ready.
 func (a *applier) unblock(ctx context.Context, health nf.Health) error {
 	if health.Blocker == (nf.HealPod{}) {
 		return nil
@@ -47,13 +49,31 @@ func (a *applier) unblock(ctx context.Context, health nf.Health) error {
 		return err
 	}
 	change, err := a.run.cluster.Evict(ctx, a.run.op().Subject, health.Blocker, nf.HealTask{Force: true})
-	if err != nil || change.Action != nf.Deleted {
+	switch {
+	case nf.KindOf(err) == nf.Failed:
+		a.warnOnce(fmt.Sprintf("%s blocks the rollout of %s: %v", health.Blocker.Ref, health.Ref, a.run.redactor.error(err)))
+		return nil
+	case err != nil || change.Action != nf.Deleted:
 		return err
 	}
 	change.Message = "it was not ready, and blocked the rollout of " + health.Ref.String()
-	a.run.attempt.KeepChanges([]nf.Change{change})
 	a.run.attempt.Log().InfoContext(ctx, "pod deleted, because it blocked a rollout", "object", change.Ref.String(), "workload", health.Ref.String())
-	return nil
+	steps := a.run.op().Steps
+	before, err := a.run.attempt.ChangesOf(ctx, steps[len(steps)-1].StepID)
+	if nf.IgnoreNotFound(err) != nil {
+		return err
+	}
+	a.run.attempt.KeepChanges(append(slices.Clone(before), change))
+	return a.run.attempt.Save(ctx, func(*nf.Operation) {}) // a deletion is recorded at once
+}
+
+// warnOnce adds a warning that the operation does not have yet.
+func (a *applier) warnOnce(warning string) {
+	a.run.attempt.Note(func(op *nf.Operation) {
+		if !slices.Contains(op.Warnings, warning) {
+			op.Warnings = append(op.Warnings, warning)
+		}
+	})
 }
 
 // wait is what await waits for: each target must have the wanted status.
