@@ -103,7 +103,11 @@ func (pr *preparer) actable(ctx context.Context, id string, req nf.ActRequest) (
 		return in, err
 	}
 	if in.State != nf.Ready {
-		return in, nf.E(nf.Conflict, string(req.Verb), "VNF instance "+id, fmt.Errorf("it is %s: retry or undo operation %s first", in.State, in.LastOperation))
+		last, err := pr.records.lastChange(ctx, in)
+		if err != nil {
+			return in, err
+		}
+		return in, nf.E(nf.Conflict, string(req.Verb), "VNF instance "+id, fmt.Errorf("it is %s: retry or undo operation %s first", in.State, last))
 	}
 	return in, nil
 }

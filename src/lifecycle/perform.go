@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
@@ -54,10 +53,7 @@ func (w *work) Release(context.Context) error {
 	if op.Failure == nil {
 		return nil
 	}
-	tested := op.Verb == nf.Test && slices.ContainsFunc(op.Steps, func(s nf.Step) bool {
-		return s.Phase == nf.PhaseFinish // all tests have run, and some have failed
-	})
-	sound := tested || stays(op.Verb) // the instance is as it was, or better
+	sound := op.Verb == nf.Test || stays(op.Verb) // the instance is as it was, or better
 	w.run.unlock(func(in *nf.Instance) {
 		if acted(op) {
 			in.Settings = nf.MergeSettings(in.Settings, op.Instance.Settings) // until it is undone, they may be in force

@@ -183,6 +183,8 @@ func (q *requester) failedOperation(ctx context.Context, verb, operation string,
 		return refuse("it is %s", op.State)
 	}
 	switch op.Verb {
+	case nf.Test:
+		return refuse("it has changed nothing; run the tests again")
 	case nf.Heal, nf.Correct:
 		return refuse("what it has healed stays; heal the instance again")
 	case nf.Migrate:
@@ -202,13 +204,26 @@ func (q *requester) failedOperation(ctx context.Context, verb, operation string,
 	if err := lockOf(&in).Free(verb); err != nil {
 		return in, op, err
 	}
-	if in.LastOperation != operation {
-		return refuse("operation %s came after it", in.LastOperation)
+	last, err := q.records.lastChange(ctx, in)
+	if err != nil {
+		return in, op, err
+	}
+	if last != operation {
+		return refuse("operation %s came after it", last)
 	}
 	if in.State != nf.Broken {
 		return refuse("it was undone: VNF instance %s is %s", in.ID, in.State)
 	}
 	return in, op, nil
+}
+
+// lastChange returns the last operation of a failed instance that is no test.
+func (s *records) lastChange(ctx context.Context, in nf.Instance) (string, error) {
+	op, err := s.ledger.Get(ctx, in.LastOperation)
+	if err == nil && op.Verb == nf.Test && op.Instance.After != "" {
+		return op.Instance.After, nil
+	}
+	return in.LastOperation, nf.IgnoreNotFound(err)
 }
 
 // Cancel requests that a running operation stop; see operation.Ledger.

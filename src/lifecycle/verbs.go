@@ -220,6 +220,11 @@ func (e *Engine) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Op
 		}
 		req.OnFailure = nf.Keep // there is nothing to undo
 		op := e.acceptor.newOperation(nf.Test, targetOf(in, nf.Spec{}), req.Options)
+		if in.State == nf.Broken {
+			if op.Instance.After, err = e.records.lastChange(ctx, in); err != nil {
+				return request{}, err
+			}
+		}
 		return request{op: op, seen: &in, state: in.State}, nil
 	})
 }

@@ -62,6 +62,7 @@ type InstanceTask struct {
 	NoWait    bool              `json:"no_wait,omitempty"`  // waits only for CRDs and hooks
 	Adopts    *AdoptionSelector `json:"adopts,omitempty"`   // of adopt: selects the objects
 	Repeats   string            `json:"retry_of,omitempty"` // the failed operation that this one retries
+	After     string            `json:"after,omitempty"`    // of test: the last operation before it that is no test, if the instance has failed
 	Fresh     bool              `json:"fresh,omitempty"`    // of instantiate: none of its objects existed when it was accepted
 	Settings  []Setting         `json:"settings,omitempty"` // of scale and restart: the fields that it sets
 	Placed    *Placed           `json:"placed,omitempty"`   // of instantiate: how the region was chosen; nil: the request named it
