@@ -115,6 +115,9 @@ func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 	tune(&w.run.plan, in.Settings, nf.Rollback)
 	task := w.run.op().Instance.Heal
 	var steps []operation.Step
+	if len(task.Missing) > 0 { // others may have deleted a namespace with them
+		steps = append(steps, w.step(nf.PhaseAcquireNamespaces, w.namespaces.acquireNamespaces))
+	}
 	for i, stage := range w.run.plan.Stages {
 		missing, drifted := among(stage, task.Missing), among(stage, task.Drifted)
 		if len(missing)+len(drifted) == 0 {
