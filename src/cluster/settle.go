@@ -47,17 +47,14 @@ func (v *view) recovering(target nf.Change, u *unstructured.Unstructured, is obj
 	} else if _, seen := v.passing[key]; !seen {
 		v.passing[key] = time.Now()
 	}
-	var counts time.Time
-	var why string
-	switch {
-	case v.since.IsZero() || hasFailedForGood(u):
-		return is
-	case target.Action == nf.Unchanged || isOverdueSinceBefore(u, lastApplied(u, manager(v.owner))):
-		counts, why = v.since.Add(recoveryTime), "it had failed before, and has %v to recover"
-	case passing:
-		counts, why = v.passing[key].Add(recoveryTime), "it has %v to recover"
+	counts, why := time.Time{}, "it had failed before, and has %v to recover"
+	if target.Action == nf.Unchanged || isOverdueSinceBefore(u, lastApplied(u, manager(v.owner))) {
+		counts = v.since.Add(recoveryTime)
 	}
-	if !time.Now().Before(counts) {
+	if later := v.passing[key].Add(recoveryTime); passing && later.After(counts) {
+		counts, why = later, "it has %v to recover"
+	}
+	if v.since.IsZero() || hasFailedForGood(u) || !time.Now().Before(counts) {
 		return is
 	}
 	v.due[key] = counts

@@ -185,6 +185,7 @@ func TestSingleReadSettles(t *testing.T) {
 // live before the reader of the view takes its failure.
 func TestFailureIsRemembered(t *testing.T) {
 	v := newView(instance("vnf-1"), readiness.Shipped())
+	v.observe()
 	u := parsed(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: w, uid: u}, status: {conditions: [{type: Failed, status: "True", message: "it has reached its limit"}]}}`)
 	v.drop(v.put(u))
 	for _, tc := range []struct {

@@ -38,7 +38,7 @@ type view struct {
 	since    time.Time              // when observe was called; zero: as observed
 	due      map[string]time.Time   // when the statuses count that do not yet, by Ref.Key
 	passing  map[string]time.Time   // when failures that may pass were seen first, by Ref.Key
-	failed   map[string]failure     // of objects that have failed for good and are gone, by Ref.Key
+	failed   map[string]failure     // of objects that have failed for good and are gone, by Ref.Key; only after observe
 }
 
 // failure is the failure of an object with a uid.
@@ -94,7 +94,7 @@ func (v *view) drop(key string) {
 	if u, ok := v.objects[key]; ok {
 		v.touch(key)
 		v.unlink(key, u)
-		if hasFailedForGood(u) {
+		if !v.since.IsZero() && hasFailedForGood(u) {
 			v.failed[key] = failure{u.GetUID(), v.health(u).message}
 		}
 		delete(v.passing, key)
