@@ -38,8 +38,8 @@ func (o *ownedObject) inUse(ctx context.Context) (why string, err error) {
 	switch {
 	case isOversized(err):
 		return "objects of its kind that do not belong to the owner", nil
-	case apierrors.IsForbidden(err):
-		return "objects of its kind, which the account may not list", nil
+	case apierrors.IsForbidden(err), apierrors.IsInternalError(err): // a webhook that converts them may be gone
+		return "objects of its kind, which cannot be listed", nil
 	case err != nil:
 		return "", o.client.region.fail(ctx, "list", k.Kind+" objects", err)
 	case count > 0:

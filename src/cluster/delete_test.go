@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"net/http"
 	"testing"
 
@@ -90,11 +91,14 @@ func TestDeleteOfDefinition(t *testing.T) {
 			crd, gizmo := all[0], all[1]
 			crd.SetNamespace("")
 			await(t.Context(), t, c, "vnf-1", mustApply(t, c, "vnf-1", crd), nf.Current)
-			gizmo.SetLabels(map[string]string{nf.OwnerLabel: tc.owner})
+			owner := cmp.Or(tc.owner, "vnf-4")
+			gizmo.SetLabels(map[string]string{nf.OwnerLabel: owner})
+			mustApply(t, c, owner, gizmo)
 			if tc.owner == "" {
-				gizmo = unlabelled(gizmo)
+				if _, err := c.Orphan(t.Context(), instance(owner), refs(gizmo)); err != nil {
+					t.Fatal(err)
+				}
 			}
-			foreignApply(t, c, "kubectl", gizmo)
 			changes, err := c.Delete(t.Context(), instance("vnf-1"), refs(crd))
 			if err != nil {
 				t.Fatal(err)
@@ -117,6 +121,9 @@ func TestDeleteOfDefinition(t *testing.T) {
 			if label, _ := instance("vnf-1").Label(); get(t, c, nf.RefOf(crd)).GetLabels()[label] != "" {
 				t.Errorf("%s: the definition has an owner still", tc.reason)
 			}
+			again := objects(t, "vnf-3", ns, definition(ns+".example.org", "Namespaced"))[0]
+			again.SetNamespace("")
+			mustApply(t, c, "vnf-3", again) // another instance takes it over
 			deleteForeign(t, c, crd)
 		})
 	}

@@ -87,10 +87,11 @@ func otherOwner(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violat
 	return theirs.Saying(nf.Textf("was made by %s", nf.JoinTexts(names, ", "))), true
 }
 
-// ownershipConflict is otherOwner, except that an owner may apply an object that
-// it orphaned itself.
+// ownershipConflict is otherOwner, except that an owner may apply an object that it
+// orphaned itself, and a CustomResourceDefinition that any owner has left in place.
 func ownershipConflict(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violation, yes bool) {
-	if orphanOf(m) == owner {
+	former := orphanOf(m)
+	if former == owner || former.ID != "" && ref.Group == definitionKind.Group && ref.Kind == definitionKind.Kind {
 		return nf.Violation{}, false
 	}
 	return otherOwner(owner, ref, m)
