@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -18,20 +19,34 @@ const replicasManager = "k8splugin-replicas"
 
 const replicasPath = "/spec/replicas"
 
+// singleKinds are the kinds whose number of replicas is 1 by default.
+var singleKinds = map[schema.GroupKind]bool{{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true}
+
 // withoutReplicas returns objects to apply, without the numbers of replicas that
 // autoscalers set: those in the region, and those among the objects. Only objects that
 // the owner had are looked at, because a new one starts with its own number. If had is
 // nil, all objects are looked at for a dry run: an object has the present number
 // instead, so that nothing differs. If a permission to list autoscalers is missing,
 // withoutReplicas only knows those among the objects, and returns the error as warning.
+//
+// An object that no longer has a number, because autoscalers are to set it, also keeps the
+// present one. The API server would reset it to 1.
 func (c *client) withoutReplicas(
 	ctx context.Context, owner nf.Subject, targets []target, objects []*unstructured.Unstructured, had map[string]*metav1.ObjectMeta,
 ) (out []*unstructured.Unstructured, warning string, err error) {
 	out = slices.Clone(objects)
 	var number []int // the objects with a number
 	for i, u := range objects {
-		if _, has := nf.At(u.Object, replicasPath); has && targets[i].served && (had == nil || had[targets[i].ref.Key()] != nil) {
+		before := had[targets[i].ref.Key()]
+		if !targets[i].served || had != nil && before == nil {
+			continue
+		}
+		if _, has := nf.At(u.Object, replicasPath); has {
 			number = append(number, i)
+			continue
+		}
+		if out[i], err = (liveObject{client: c, owner: owner, target: targets[i]}).left(ctx, u, before); err != nil {
+			return nil, "", err
 		}
 	}
 	known := map[string]autoscalers{} // by namespace
@@ -55,6 +70,15 @@ func (c *client) withoutReplicas(
 		}
 	}
 	return out, warning, nil
+}
+
+// left gives up the ownership of the number of replicas of an object that no longer has
+// one, if the owner has applied it before. It returns the object to apply.
+func (o liveObject) left(ctx context.Context, u *unstructured.Unstructured, before *metav1.ObjectMeta) (*unstructured.Unstructured, error) {
+	if before == nil || !singleKinds[o.target.kind.GroupKind()] || !slices.ContainsFunc(before.ManagedFields, appliesReplicas(manager(o.owner))) {
+		return u, nil
+	}
+	return o.autoscaled(ctx, u, false)
 }
 
 // autoscalers returns the autoscalers in a namespace, and those among objects. If the

@@ -61,6 +61,33 @@ func TestAutoscaledNumber(t *testing.T) {
 	apply("without an autoscaler the package has the number", 2, web("2", "i:6"))
 }
 
+// TestNumberIsLeft applies a package that no longer has a number of replicas, as that of a
+// chart whose autoscaling is switched on.
+func TestNumberIsLeft(t *testing.T) {
+	c, ns := sandbox(t)
+	mustApply(t, c, "vnf-1", workloadOf(t, ns, "Deployment", "web", held, "replicas: 3,"))
+	without := workloadOf(t, ns, "Deployment", "web", held, "")
+	for range 2 {
+		preview, err := c.Diff(t.Context(), instance("vnf-1"), nf.AdoptionSelector{}, []*unstructured.Unstructured{without})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range preview[0].Fields {
+			if f.Path == "spec.replicas" {
+				t.Errorf("the preview would change it: %+v", f)
+			}
+		}
+		mustApply(t, c, "vnf-1", without)
+		if is := replicasOf(t, c, without); is != int64(3) {
+			t.Errorf("it has %v replicas, want those that it had", is)
+		}
+	}
+	mustApply(t, c, "vnf-1", workloadOf(t, ns, "Deployment", "web", held, "replicas: 2,"))
+	if is := replicasOf(t, c, without); is != int64(2) {
+		t.Errorf("it has %v replicas, want those of the package", is)
+	}
+}
+
 // TestAutoscalersDenied applies with an account that may not list autoscalers.
 func TestAutoscalersDenied(t *testing.T) {
 	c, r, ns := recorded(t)

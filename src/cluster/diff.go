@@ -85,6 +85,10 @@ func (a *application) compare(ctx context.Context, selector nf.AdoptionSelector)
 		return change, notOwned("compare", theirs)
 	}
 	change.UID, change.Generation = string(live.GetUID()), live.GetGeneration()
+	if _, planned := nf.At(a.object.Object, replicasPath); !planned && singleKinds[a.target.kind.GroupKind()] {
+		present, _ := nf.At(live.Object, replicasPath)
+		nf.SetAt(would.Object, replicasPath, present) // see withoutReplicas
+	}
 	change.Fields = differences(&live, &would)
 	switch {
 	case others:
