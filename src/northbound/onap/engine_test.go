@@ -285,8 +285,10 @@ func (e *engine) Cancel(_ context.Context, id string) (nf.Operation, error) {
 	defer e.mu.Unlock()
 	e.asked = append(e.asked, "cancel "+id)
 	op := e.operations[id]
-	op.Cancel = true
+	op.Cancel, op.Undoing = true, op.Verb == nf.Instantiate && op.Applied.IsZero()
 	e.operations[id] = op
+	close(e.changed)
+	e.changed = make(chan struct{})
 	if e.stops {
 		e.end(id, &nf.Failure{Kind: nf.Cancelled, Message: "it was cancelled"}, nil)
 	}

@@ -19,6 +19,7 @@ type vnf struct {
 	id      string // assigned by this API; differs from the record's after a move
 	alias   bundle.Alias
 	request instanceRequest
+	undone  bool // its instantiation is being undone
 }
 
 // vnfs finds instances.
@@ -29,15 +30,15 @@ type vnfs struct {
 }
 
 // of returns the instance of a request's path, or nf.NotFound. As in ONAP, a
-// terminating instance does not exist, and neither does one that another API
-// created.
+// terminating instance does not exist, and neither does one whose instantiation is being
+// undone, or that another API created.
 func (vs *vnfs) of(r *http.Request) (vnf, error) {
 	return vs.get(r.Context(), mux.Vars(r)["instance"])
 }
 
 func (vs *vnfs) get(ctx context.Context, id string) (vnf, error) {
 	v, err := vs.find(ctx, id)
-	if err == nil && v.State == nf.Terminating {
+	if err == nil && (v.State == nf.Terminating || v.undone) {
 		err = noVNF()
 	}
 	return v, err
@@ -58,28 +59,35 @@ func (vs *vnfs) find(ctx context.Context, id string) (vnf, error) {
 	if err != nil {
 		return vnf{}, err
 	}
-	if in, err = vs.applied(ctx, in); err != nil {
+	in, undone, err := vs.present(ctx, in)
+	if err != nil {
 		return vnf{}, err
 	}
 	request, ours, err := requestOf(in)
 	if err == nil && (!ours || idOf(in) != id) {
 		err = noVNF()
 	}
-	return vnf{Instance: in, id: id, alias: alias, request: request}, err
+	return vnf{Instance: in, id: id, alias: alias, request: request, undone: undone}, err
 }
 
-// applied returns an instance as its running upgrade has made it, if only hooks are left of
-// that: its client has the response with the new request, but the record changes after the
-// hooks.
-func (vs *vnfs) applied(ctx context.Context, in nf.Instance) (nf.Instance, error) {
-	if in.Operation == "" || in.State != nf.Updating {
-		return in, nil
+// present returns an instance as its running operation has made it, and whether that is an
+// instantiation which is being undone. While only hooks are left of an upgrade, its client
+// has the response with the new request, but the record changes after the hooks.
+func (vs *vnfs) present(ctx context.Context, in nf.Instance) (now nf.Instance, undone bool, err error) {
+	if in.Operation == "" || in.State != nf.Updating && in.State != nf.Instantiating {
+		return in, false, nil
 	}
 	op, err := vs.latest(ctx, in)
-	if err != nil || op.State.Final() || op.Verb != nf.Upgrade || !pruned(op) {
-		return in, err
+	switch {
+	case err != nil:
+		return in, false, err
+	case op.State.Final(): // since the instance was read
+		now, err = vs.instances.Instance(ctx, in.ID)
+		return now, false, err
+	case op.Verb == nf.Upgrade && pruned(op):
+		return upgradedBy(op, in), false, nil
 	}
-	return upgradedBy(op, in), nil
+	return in, deletes(op), nil
 }
 
 // upgradedBy returns an instance with the description that an upgrade gives it.
@@ -97,7 +105,10 @@ func (vs *vnfs) list(ctx context.Context) ([]vnf, error) {
 	}
 	out := []vnf{}
 	for _, in := range all {
-		in, err := vs.applied(ctx, in)
+		in, undone, err := vs.present(ctx, in)
+		if nf.KindOf(err) == nf.NotFound || undone {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

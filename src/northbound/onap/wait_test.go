@@ -91,14 +91,32 @@ func TestLongOperation(t *testing.T) {
 func TestDeleteStopsOperations(t *testing.T) {
 	t.Parallel()
 	subject := nf.Subject{Kind: nf.InstanceSubject, ID: "id1"}
+	noWait := nf.InstanceTask{NoWait: true}
+	hooks := []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseHookWait, Event: nf.PostUpgrade}}}
 	cases := map[string]struct {
 		reason string
 		op     nf.Operation
+		claims nf.ClaimPolicy // of the instance
+		status int
 		asked  []string
 	}{
-		"Test":          {"a test", nf.Operation{Verb: nf.Test}, []string{"cancel op-t", "terminate"}},
-		"Hooks":         {"an upgrade of which only hooks are left", nf.Operation{Verb: nf.Upgrade, Applied: noon(1)}, []string{"cancel op-t", "terminate"}},
-		"Instantiation": {"an instantiation, whose undoing deletes the instance", nf.Operation{Verb: nf.Instantiate}, []string{"cancel op-t"}},
+		"Test":    {reason: "a test", op: nf.Operation{Verb: nf.Test}, status: 202, asked: []string{"cancel op-t", "terminate"}},
+		"Hooks":   {reason: "an upgrade of which only hooks are left", op: nf.Operation{Verb: nf.Upgrade, Applied: noon(1), Instance: noWait, Steps: hooks}, status: 202, asked: []string{"cancel op-t", "terminate"}},
+		"Pruning": {reason: "not one that still deletes objects", op: nf.Operation{Verb: nf.Upgrade, Applied: noon(1), Instance: noWait}, status: 500},
+		"Waiting": {reason: "nor one that would be undone", op: nf.Operation{Verb: nf.Upgrade, Applied: noon(1), Steps: hooks}, status: 500},
+		"Instantiation": {
+			reason: "an instantiation, whose undoing deletes the instance", op: nf.Operation{Verb: nf.Instantiate, OnFailure: nf.Undo, Instance: noWait},
+			status: 202, asked: []string{"cancel op-t"},
+		},
+		"Undoing": {
+			reason: "one that is being undone already", op: nf.Operation{Verb: nf.Instantiate, OnFailure: nf.Undo, Undoing: true},
+			status: 202,
+		},
+		"Kept": {reason: "not one that would be kept", op: nf.Operation{Verb: nf.Instantiate, OnFailure: nf.Keep}, status: 500},
+		"Claims": {
+			reason: "nor one whose claims are to be deleted, because its undoing keeps them", op: nf.Operation{Verb: nf.Instantiate, OnFailure: nf.Undo}, claims: nf.ClaimsDelete,
+			status: 500,
+		},
 	}
 	for name, tc := range cases {
 		for _, path := range []string{"/v1/instance/id1", "/acme/east/infra_workload/id1"} {
@@ -110,13 +128,18 @@ func TestDeleteStopsOperations(t *testing.T) {
 					before := len(w.asked)
 					w.edit(func(e *engine) {
 						in := e.instances["id1"]
-						in.Operation, in.LastOperation = "op-t", "op-t"
+						in.Operation, in.LastOperation, in.Claims = "op-t", "op-t", tc.claims
 						e.instances["id1"] = in
 						tc.op.ID, tc.op.Subject, tc.op.State = "op-t", subject, nf.Running
 						e.operations["op-t"] = tc.op
 					})
-					w.stops = true
-					if got := w.ask(t, "DELETE "+path, ""); got.status != 202 {
+					w.stops = !tc.op.Undoing
+					if tc.op.Undoing {
+						time.AfterFunc(time.Second, func() {
+							w.edit(func(e *engine) { e.end("op-t", &nf.Failure{Kind: nf.Failed, Message: "no room"}, nil) })
+						})
+					}
+					if got := w.ask(t, "DELETE "+path, ""); got.status != tc.status {
 						t.Errorf("%s: %d %s", tc.reason, got.status, got.body)
 					}
 					var asked []string
