@@ -1,10 +1,10 @@
 package volume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -61,6 +61,9 @@ func provision(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, sp
 		}
 		if name := (live{there}).text("spec", "volumeName"); name != "" {
 			pv := volumeRef(name)
+			if err := checkProvisioned(ctx, c, v, pv); err != nil {
+				return err
+			}
 			if err := keep(ctx, r, c, v, pv); err != nil {
 				return err
 			}
@@ -69,6 +72,19 @@ func provision(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, sp
 		r.Report("storage class " + spec.Source.Class.Name + " has not provisioned the volume: " + h.Message)
 	}
 	return context.Cause(ctx)
+}
+
+// checkProvisioned returns nf.Conflict if the claim of a volume is bound to a
+// PersistentVolume that was not provisioned for it: an earlier volume of the name, also of
+// another project, has left it with its data, reserved for the claim.
+func checkProvisioned(ctx context.Context, c Cluster, v nf.Volume, pv nf.Ref) error {
+	there, err := lookup(ctx, c, pv)
+	if err != nil || there == nil || there.GetLabels()[Label] == "" || (live{there}).ours(v) {
+		return err
+	}
+	return nf.E(nf.Conflict, "create", "volume "+v.ID, nf.Violations{{
+		Object: pv, Message: "was left by an earlier volume of this name, and took the claim; use it with the source adopt, or choose another name",
+	}})
 }
 
 // keep makes a PersistentVolume that exists the volume's, with the reclaim policy
@@ -88,7 +104,17 @@ func keep(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv nf.R
 		labels[label] = owner
 		fields := map[string]any{"persistentVolumeReclaimPolicy": "Retain"}
 		grow = nf.Ref{}
-		switch claim, uid := l.claim(); {
+		claim, uid := l.claim()
+		reserved, err := reservedFor(ctx, c, l)
+		if err != nil {
+			return nil, err
+		}
+		if !reserved && !l.ours(v) {
+			own := reservation(ownClaim(v))
+			own["uid"], own["resourceVersion"] = nil, nil
+			fields["claimRef"] = own
+		}
+		switch {
 		case !smaller(l.size(), spec.Size):
 		case l.class() == "":
 			fields["capacity"] = map[string]any{"storage": spec.Size}
@@ -110,6 +136,17 @@ func keep(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv nf.R
 		}
 		return map[string]any{"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": spec.Size}}}}, nil
 	})
+}
+
+// reservedFor reports whether a PersistentVolume is bound to a claim, or reserved for one
+// that exists.
+func reservedFor(ctx context.Context, c Cluster, l live) (bool, error) {
+	claim, uid := l.claim()
+	if uid != "" || claim.Name == "" {
+		return uid != "", nil
+	}
+	there, err := lookup(ctx, c, claim)
+	return there != nil, err
 }
 
 // Remove implements shared.Kind: it deletes the PersistentVolume, or, if the volume is
@@ -154,7 +191,7 @@ func dispose(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv n
 	}
 	undone := v.State == nf.SharedCreating
 	deleted := undone && spec.Source.Adopt == nil || !undone && spec.Retention == nf.DeleteVolume
-	theirs := false
+	theirs, handed := false, false
 	err = revise(ctx, c, r.Held, pv, func(l live) (map[string]any, error) {
 		if theirs = !l.ours(v); theirs {
 			return nil, nil
@@ -163,11 +200,12 @@ func dispose(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv n
 			label, _ := subjectOf(v).Label()
 			return map[string]any{"metadata": map[string]any{"labels": map[string]any{label: nil}}}, nil
 		}
-		if claim, bound, err := boundTo(ctx, c, l); err != nil || bound {
-			return nil, cmp.Or(err, nf.E(nf.Conflict, "delete", "volume "+v.ID,
-				nf.Violations{{Object: pv, Message: fmt.Sprintf("is bound to the claim %s of namespace %s", claim.Name, claim.Namespace)}}))
+		if err := checkUnbound(ctx, c, v, l); err != nil {
+			return nil, err
 		}
-		return reclaim(v, spec, l), nil
+		patch := reclaim(v, spec, l)
+		handed = patch != nil
+		return patch, nil
 	})
 	gone := nf.KindOf(err) == nf.NotFound
 	if err := nf.IgnoreNotFound(err); err != nil {
@@ -180,10 +218,59 @@ func dispose(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv n
 		r.Warn("PersistentVolume " + pv.Name + " stays, with its data; a volume with the source adopt can have it again")
 		return nil
 	}
+	if !handed || gone {
+		return discard(ctx, r, pv)
+	}
+	if deleted, err := awaitDriver(ctx, r, c, v, pv); err != nil || deleted {
+		return err
+	}
+	return discard(ctx, r, pv)
+}
+
+// checkUnbound returns nf.Conflict if a claim is bound to the PersistentVolume of a volume.
+func checkUnbound(ctx context.Context, c Cluster, v nf.Volume, l live) error {
+	claim, bound, err := boundTo(ctx, c, l)
+	if err != nil || !bound {
+		return err
+	}
+	return nf.E(nf.Conflict, "delete", "volume "+v.ID,
+		nf.Violations{{Object: volumeRef(l.GetName()), Message: fmt.Sprintf("is bound to the claim %s of namespace %s", claim.Name, claim.Namespace)}})
+}
+
+// discard deletes a PersistentVolume.
+func discard(ctx context.Context, r *shared.Region, pv nf.Ref) error {
 	if err := r.Held(ctx); err != nil {
 		return err
 	}
 	return r.Delete(ctx, []nf.Ref{pv})
+}
+
+// driverTime is how long a driver has to delete a PersistentVolume with its data. Its
+// controller acts only on one that is not being deleted yet.
+const driverTime = time.Minute
+
+// awaitDriver reports whether the driver of a PersistentVolume has deleted it in time. If not,
+// it adds a warning.
+func awaitDriver(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv nf.Ref) (deleted bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, driverTime)
+	defer cancel()
+	for h, err := range c.Watch(limited, subjectOf(v), []nf.Change{{Ref: pv, Action: nf.Deleted}}) {
+		if limited.Err() != nil {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		if h.Status == nf.Absent {
+			r.Keep(nf.Change{Ref: pv, Action: nf.Deleted})
+			return true, nil
+		}
+		r.Report("the driver has not deleted PersistentVolume " + pv.Name + " yet")
+	}
+	if ctx.Err() == nil {
+		r.Warn(fmt.Sprintf("the driver of PersistentVolume %s has not deleted it for %v; its data may still be there", pv.Name, driverTime))
+	}
+	return false, ctx.Err()
 }
 
 // reclaim returns the patch that has the driver of a PersistentVolume delete its data:

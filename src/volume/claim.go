@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ func (k *Kind) Status(ctx context.Context, v nf.Volume) (nf.VolumeStatus, error)
 	}, nil
 }
 
-// Claim returns how a claim binds a volume. It returns nf.Conflict if the volume is
+// Claim returns how a claim binds a volume. A claim without a class that is bound to it keeps
+// the size that it requests, also if the volume has grown. Claim returns nf.Conflict if the volume is
 // bound to another claim, or reserved for one, and nf.NotFound without a
 // PersistentVolume.
 func (k *Kind) Claim(ctx context.Context, v nf.Volume, namespace, name string) (nf.VolumeClaim, error) {
@@ -33,7 +35,9 @@ func (k *Kind) Claim(ctx context.Context, v nf.Volume, namespace, name string) (
 	if err != nil {
 		return nf.VolumeClaim{}, err
 	}
-	if _, err := free(ctx, c, v, l, claimRef(namespace, name)); err != nil {
+	claim := claimRef(namespace, name)
+	done, err := free(ctx, c, v, l, claim)
+	if err != nil {
 		return nf.VolumeClaim{}, err
 	}
 	spec, err := specOf(v)
@@ -45,7 +49,14 @@ func (k *Kind) Claim(ctx context.Context, v nf.Volume, namespace, name string) (
 		out.Size = spec.Size // it is growing
 	}
 	out.AccessModes, _, _ = unstructured.NestedStringSlice(l.Object, "spec", "accessModes")
-	return out, nil
+	if !done || out.Class != "" {
+		return out, nil
+	}
+	there, err := lookup(ctx, c, claim)
+	if err == nil && there != nil { // Kubernetes lets only claims with a class grow
+		out.Size = cmp.Or(live{there}.text("spec", "resources", "requests", "storage"), out.Size)
+	}
+	return out, err
 }
 
 // Bind reserves a volume for a claim, which need not exist. It returns nf.Conflict as

@@ -216,6 +216,7 @@ func TestAdopt(t *testing.T) {
 		"Free":     {reason: "it belongs to nothing", spec: `{"source":{"adopt":{"pv":"old"}}}`},
 		"Size":     {reason: "the size is the volume's own", spec: `{"source":{"adopt":{"pv":"old"}},"size":"5Gi"}`},
 		"Released": {reason: "the claim is gone", claim: map[string]any{"namespace": "x", "name": "gone", "uid": "1"}, spec: `{"source":{"adopt":{"pv":"old"}}}`},
+		"Reserved": {reason: "it is reserved for a claim that does not exist", claim: map[string]any{"namespace": nf.VolumeNamespace, "name": "earlier"}, spec: `{"source":{"adopt":{"pv":"old"}}}`},
 		"Larger":   {reason: "it has another size", spec: `{"source":{"adopt":{"pv":"old"}},"size":"6Gi"}`, field: "size"},
 		"Owned":    {reason: "it belongs to another volume", labels: map[string]any{nf.SubjectLabel: "volume.edge.other"}, spec: `{"source":{"adopt":{"pv":"old"}}}`, field: "source.adopt.pv"},
 		"Project":  {reason: "it was retained from another project", annotations: map[string]any{nf.ProjectAnnotation: "red"}, spec: `{"source":{"adopt":{"pv":"old"}}}`, field: "source.adopt.pv"},
@@ -225,7 +226,7 @@ func TestAdopt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newWorld()
-				all, _, _ := w.start(t)
+				all, kind, _ := w.start(t)
 				existing(w, tc.labels, tc.annotations, tc.claim)
 				w.put(map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"namespace": "x", "name": "used", "uid": "used"}})
 				op, err := all.Create(t.Context(), request(tc.spec))
@@ -241,9 +242,35 @@ func TestAdopt(t *testing.T) {
 				if text(pv, "spec", "persistentVolumeReclaimPolicy") != "Retain" || ownerOf(pv).ID != data || len(w.erased) > 0 {
 					t.Errorf("%s: %v; erased: %v", tc.reason, pv, w.erased)
 				}
+				if tc.claim["uid"] == nil && text(pv, "spec", "claimRef", "name") != "data" {
+					t.Errorf("%s: others can bind it: %v", tc.reason, pv)
+				}
+				v, err := all.Get(t.Context(), data)
+				must(t, err)
+				must(t, kind.Bind(t.Context(), always, v, "first", "db"))
 			})
 		})
 	}
+}
+
+// TestReservedByEarlier creates a volume of a class with the name of an earlier one, whose
+// retained PersistentVolume is reserved for the same claim.
+func TestReservedByEarlier(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		all, _, _ := w.start(t)
+		w.create(t, all, request(nfs))
+		op, err := all.Release(t.Context(), data, nf.SharedReleaseRequest{Holder: "ann"})
+		must(t, err)
+		w.end(t, op)
+		op = w.create(t, all, request(`{"source":{"class":{"name":"fast"}},"size":"10Gi","retention":"delete"}`))
+		if op.State != nf.OperationFailed || op.Failure.Kind != nf.Conflict {
+			t.Errorf("the new volume has the data of the earlier one: %s, %+v", op.State, op.Failure)
+		}
+		if diff := cmp.Diff([]string{"k8splugin-data Retain Released k8splugin-volumes/data"}, w.left()); diff != "" || len(w.erased) > 0 {
+			t.Errorf("%v were erased; the region (-want +got):\n%s", w.erased, diff)
+		}
+	})
 }
 
 // TestChange changes the size and the retention of volumes.
@@ -305,6 +332,33 @@ func TestChange(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestClaimOfGrownVolume has that the bound claim of a volume without a class does not
+// change when the volume grows: Kubernetes would refuse that.
+func TestClaimOfGrownVolume(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		all, kind, _ := w.start(t)
+		w.create(t, all, request(nfs))
+		bindOne(t, w, all, kind)
+		op, err := all.Change(t.Context(), data, nf.SharedChangeRequest{Edit: func(v *nf.Shared) error {
+			v.Spec = json.RawMessage(strings.Replace(string(v.Spec), "10Gi", "20Gi", 1))
+			return nil
+		}})
+		must(t, err)
+		w.end(t, op)
+		v, err := all.Get(t.Context(), data)
+		must(t, err)
+		bound, err := kind.Claim(t.Context(), v, "first", "db")
+		must(t, err)
+		w.unclaim("first", "db")
+		next, err := kind.Claim(t.Context(), v, "second", "db")
+		must(t, err)
+		if diff := cmp.Diff([]string{"10Gi", "20Gi"}, []string{bound.Size, next.Size}); diff != "" {
+			t.Errorf("the sizes of the bound claim, and of the next one (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // sizeOf returns the size of the PersistentVolume, or what the claim of it requests.

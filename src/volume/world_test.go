@@ -234,6 +234,11 @@ func (w *world) control() {
 		if claim.GetKind() != "PersistentVolumeClaim" || class == "" || text(claim.Object, "spec", "volumeName") != "" {
 			continue
 		}
+		if reserved := w.reserved(claim); reserved != "" {
+			_ = unstructured.SetNestedField(claim.Object, reserved, "spec", "volumeName")
+			w.put(claim.Object)
+			continue
+		}
 		name := "pvc-" + string(claim.GetUID())
 		w.put(map[string]any{
 			"apiVersion": "v1", "kind": "PersistentVolume", "metadata": map[string]any{"name": name, "annotations": map[string]any{"pv.kubernetes.io/provisioned-by": "disks.example"}},
@@ -251,6 +256,19 @@ func (w *world) control() {
 			w.bind(pv)
 		}
 	}
+}
+
+// reserved returns the PersistentVolume that is reserved for a claim: Kubernetes binds it
+// before it has the class provision one.
+func (w *world) reserved(claim *unstructured.Unstructured) string {
+	for _, key := range slices.Sorted(maps.Keys(w.objects)) {
+		pv := w.objects[key]
+		if pv["kind"] == "PersistentVolume" && text(pv, "spec", "claimRef", "uid") == "" &&
+			text(pv, "spec", "claimRef", "namespace") == claim.GetNamespace() && text(pv, "spec", "claimRef", "name") == claim.GetName() {
+			return text(pv, "metadata", "name")
+		}
+	}
+	return ""
 }
 
 // bind binds a PersistentVolume to the claim that it is reserved for, or reclaims it.
@@ -281,7 +299,10 @@ func (w *world) bind(pv map[string]any) {
 func (w *world) claim(namespace, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.put(map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"namespace": namespace, "name": name}})
+	w.put(map[string]any{
+		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "10Gi"}}},
+	})
 	w.control()
 }
 
