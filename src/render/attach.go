@@ -29,10 +29,8 @@ func (p Plan) Attach(wanted []nf.Connection, connect func(nf.Attachment, Workloa
 		if fault := CheckInterface(want.Interface); want.Interface != "" && fault != "" {
 			wrong = append(wrong, want.Violation("interface", fault))
 		}
-		chosen, fault := choose(all, want.Workload)
-		if fault != "" {
-			wrong = append(wrong, want.Violation("workload", fault))
-		}
+		chosen, v := chosenBy(want, all)
+		wrong = append(wrong, v...)
 		for _, t := range chosen {
 			c, err := connect(want.Attachment, t.Workload)
 			if v := nf.ViolationsOf(err); v != nil {
@@ -57,6 +55,30 @@ func (p Plan) Attach(wanted []nf.Connection, connect func(nf.Attachment, Workloa
 		return Plan{}, wrong
 	}
 	return out, nil
+}
+
+// chosenBy returns the workloads that a connection selects, or violations.
+func chosenBy(want nf.Connection, all []target) (chosen []target, wrong nf.Violations) {
+	chosen, fault := choose(all, want.Workload)
+	if fault != "" {
+		return nil, nf.Violations{want.Violation("workload", fault)}
+	}
+	if v := checkMany(want); v != nil && len(chosen) > 1 {
+		return nil, v
+	}
+	return chosen, nil
+}
+
+// checkMany returns violations for what only one of several workloads can have.
+func checkMany(want nf.Connection) (wrong nf.Violations) {
+	const message = "cannot be that of several workloads; select one of them"
+	if len(want.IPs) > 0 {
+		wrong = append(wrong, want.Violation("ips", message))
+	}
+	if want.MAC != "" {
+		wrong = append(wrong, want.Violation("mac", message))
+	}
+	return wrong
 }
 
 // under returns violations with the place of the attachment in front. If the

@@ -257,7 +257,16 @@ func TestAttachAll(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, workload("StatefulSet", "a", template), workload("StatefulSet", "b", `replicas: 2, `+template))
 	_, err := p.Attach(wantedOf(nf.Attachment{Network: "a", Workload: "*", IPs: []string{"10.0.0.9/24"}}), connect)
-	if diff := cmp.Diff(`networks[0].ips: StatefulSet/b: has 2 pods`, textOf(err)); diff != "" {
+	if diff := cmp.Diff(`networks[0].ips: cannot be that of several workloads; select one of them`, textOf(err)); diff != "" {
+		t.Errorf("several workloads would have the same address (-want +got)\n%s", diff)
+	}
+	_, err = p.Attach(wantedOf(nf.Attachment{Network: "a", Workload: "*"}), func(_ nf.Attachment, w render.Workload) (nf.Connection, error) {
+		if w.Name() == "StatefulSet/b" {
+			return nf.Connection{}, nf.Violations{{Field: "network", Message: "has 2 pods"}}
+		}
+		return nf.Connection{}, nil
+	})
+	if diff := cmp.Diff(`networks[0].network: StatefulSet/b: has 2 pods`, textOf(err)); diff != "" {
 		t.Errorf("of several workloads, the message names the one (-want +got)\n%s", diff)
 	}
 	gone := errors.New("gone")

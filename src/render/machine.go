@@ -70,6 +70,9 @@ func (machine) unsupported(c nf.Connection, w Workload) (wrong nf.Violations) {
 	if len(c.IPs) > 0 && !c.Annotated {
 		fault("ips", "set the address in networkData of the machine's cloud-init volume")
 	}
+	if _, port := c.Selection["cni-args"]; port && len(c.IPs) == 0 && !c.Annotated {
+		fault("mac", "it selects a port of the network, and a machine needs a network without ports")
+	}
 	if len(c.DefaultRoute) > 0 {
 		fault("default_route", "set the route in networkData of the machine's cloud-init volume")
 	}
