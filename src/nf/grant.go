@@ -14,6 +14,7 @@ type GrantRequest struct {
 	Automatic   bool
 	Resources   []GrantResource
 	Params      map[string]any // additionalParams
+	VIMs        []string       // the keys of the VNF's vimConnectionInfo, which a grant may name
 }
 
 // GrantResource is a VNFC that an occurrence adds, removes or changes.

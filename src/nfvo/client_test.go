@@ -94,6 +94,10 @@ func TestGrant(t *testing.T) {
 	only := func(info map[string]any) func(map[string]any) {
 		return func(g map[string]any) { g["addResources"] = []any{info} }
 	}
+	on := func(req nf.GrantRequest, vims ...string) nf.GrantRequest {
+		req.VIMs = vims
+		return req
+	}
 	edge := map[string]nf.VIMConnectionRequest{"edge": {VIM: "vim-1", Type: "ETSINFV.KUBERNETES.V_1"}}
 	none := map[string]nf.VIMConnectionRequest{}
 	cases := map[string]struct {
@@ -121,6 +125,7 @@ func TestGrant(t *testing.T) {
 		"two zones":       {"the pods of a workload are alike", instantiate(), simulator.Fault{Edit: placed("a", "b", "b")}, nf.Grant{}, nf.Unsupported, `VDU web in the zones "zone-a" and "zone-b"`},
 		"unknown zone":    {"a zone must be described", instantiate(), simulator.Fault{Edit: only(map[string]any{"resourceDefinitionId": "db-1", "zoneId": "c"})}, nf.Grant{}, nf.Unsupported, `no "c"`},
 		"unknown VIM":     {"so must a VIM", instantiate(), simulator.Fault{Edit: only(map[string]any{"resourceDefinitionId": "db-1", "vimConnectionId": "far"})}, nf.Grant{}, nf.Unsupported, `no "far"`},
+		"known VIM":       {"the NFVO need not describe a VIM of the VNF again", on(instantiate(), "far"), simulator.Fault{Edit: only(map[string]any{"resourceDefinitionId": "db-1", "vimConnectionId": "far"})}, nf.Grant{VIMs: none, VIM: "far", Zones: map[string]string{}}, 0, ""},
 		"unknown request": {"the NFVO grants what was not asked for", instantiate(), simulator.Fault{Edit: only(map[string]any{"resourceDefinitionId": "x"})}, nf.Grant{}, nf.Unsupported, `"x"`},
 		"two VIMs": {"a VNF is in one region", instantiate(), simulator.Fault{Edit: func(g map[string]any) {
 			placed("a", "a", "a")(g)

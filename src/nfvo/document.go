@@ -3,6 +3,7 @@ package nfvo
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -132,7 +133,7 @@ func (in granted) place(req nf.GrantRequest, out *nf.Grant) (fault string) {
 		if !known {
 			return fmt.Sprintf("it has resource definition %q, which was not asked for", nf.Clip(a.Definition, 64))
 		}
-		if fault := in.setVIM(a.VIM, out); fault != "" {
+		if fault := in.setVIM(a.VIM, req, out); fault != "" {
 			return fault
 		}
 		if a.Zone == "" {
@@ -151,12 +152,12 @@ func (in granted) place(req nf.GrantRequest, out *nf.Grant) (fault string) {
 }
 
 // setVIM sets the VIM connection of a grant, or returns why there cannot be this one.
-func (in granted) setVIM(key string, out *nf.Grant) (fault string) {
+func (in granted) setVIM(key string, req nf.GrantRequest, out *nf.Grant) (fault string) {
 	if key == "" {
 		return ""
 	}
-	if _, has := in.VIMs[key]; !has {
-		return fmt.Sprintf("its vimConnectionInfo has no %q", nf.Clip(key, 64))
+	if _, has := in.VIMs[key]; !has && !slices.Contains(req.VIMs, key) {
+		return fmt.Sprintf("its vimConnectionInfo, and that of the VNF, have no %q", nf.Clip(key, 64))
 	}
 	if out.VIM != "" && out.VIM != key {
 		return fmt.Sprintf("it has the VIM connections %q and %q; all resources of a VNF must be in one VIM", nf.Clip(out.VIM, 64), nf.Clip(key, 64))

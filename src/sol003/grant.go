@@ -71,15 +71,17 @@ func (r *run) grantRequest(ctx context.Context) (nf.GrantRequest, error) {
 	if at.Instantiated == nil {
 		at = t.Before
 	}
+	req.Params = t.Extra
 	if in := at.Instantiated; in != nil {
-		req.Flavor, req.Params = in.Flavor, in.Params
+		req.Flavor = in.Flavor
 		if o.Operation == nf.OccurrenceInstantiate {
-			req.Level = in.Level
+			req.Params, req.Level = in.Params, in.Level
 		}
 	}
 	if o.Operation == nf.OccurrenceCurrentPackage {
 		req.Destination = t.After.VNFD.ID
 	}
+	req.VIMs = slices.Sorted(maps.Keys(t.After.VIMs))
 	var err error
 	req.Resources, err = r.m.resolve.resources(ctx, o.Operation, t)
 	return req, err
@@ -175,7 +177,11 @@ func (rs resolver) granted(ctx context.Context, o nf.Occurrence, t task, g nf.Gr
 	t.After = cloned(t.After)
 	in := t.After.Instantiated
 	initial := o.Operation == nf.OccurrenceInstantiate
-	if key := vimOf(g); key != "" && in.Engine == "" {
+	key, other := describedVIM(g, t.After)
+	if other != "" {
+		return refuse("it has the VIM connection %s, and the VNF is on another VIM", other)
+	}
+	if key != "" && in.Engine == "" {
 		vims, region, err := rs.connections(ctx, map[string]nf.VIMConnectionRequest{key: g.VIMs[key]})
 		switch {
 		case err != nil:
@@ -229,6 +235,21 @@ func vimOf(g nf.Grant) string {
 		return slices.Collect(maps.Keys(g.VIMs))[0]
 	}
 	return g.VIM
+}
+
+// describedVIM returns the key of the VIM connection that a grant selects and describes;
+// empty if it has none, or selects that of the VNF. Other is the key of one that it selects
+// and does not describe, if the VNF is on another VIM.
+func describedVIM(g nf.Grant, v nf.VNF) (key, other string) {
+	key = vimOf(g)
+	_, described := g.VIMs[key]
+	switch {
+	case key == "" || described:
+		return key, ""
+	case v.VIMs[key].Region != v.Instantiated.Region:
+		return "", key
+	}
+	return "", ""
 }
 
 // zoned returns the parameters that place the workloads of VDUs in zones.

@@ -30,7 +30,7 @@ func TestGrantRequests(t *testing.T) {
 		}
 		if diff := cmp.Diff([]nf.GrantRequest{{
 			VNF: id, Occurrence: o.ID, VNFD: "vnfd-1", Flavor: "simple", Level: "large", Operation: nf.OccurrenceInstantiate, Params: large.Extra,
-			Resources: added("VDU1-1", "VDU1-2", "VDU1-3"),
+			Resources: added("VDU1-1", "VDU1-2", "VDU1-3"), VIMs: []string{"default"},
 		}}, w.asked); diff != "" {
 			t.Fatalf("an instantiation (-want +got):\n%s", diff)
 		}
@@ -74,7 +74,12 @@ func TestGrantRequests(t *testing.T) {
 		}
 		w.asked = nil
 		one := get(t, m, id).Instantiated.VNFCs[0]
-		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) { return m.Heal(ctx, id, nf.HealVNFRequest{VNFCs: []string{one.ID()}}) })
+		do(t, m, nf.OccurrenceCompleted, func() (nf.Occurrence, error) {
+			return m.Heal(ctx, id, nf.HealVNFRequest{VNFCs: []string{one.ID()}, VNFRequest: nf.VNFRequest{Extra: map[string]any{"reason": "night"}}})
+		})
+		if diff := cmp.Diff(map[string]any{"reason": "night"}, w.asked[0].Params); diff != "" {
+			t.Errorf("the parameters are those of the operation (-want +got):\n%s", diff)
+		}
 		if want := []nf.GrantResource{{ID: one.ID(), VDU: "VDU1", Change: nf.VNFCModified, Resource: one.Resource}}; cmp.Diff(want, w.asked[0].Resources) != "" {
 			t.Errorf("a healing changes the components that it names, got %+v", w.asked[0].Resources)
 		}
@@ -101,6 +106,8 @@ func TestGrantedPlaces(t *testing.T) {
 		"VIM":         {"the VIM of the resources is used", nf.Grant{VIMs: westVIM, VIM: "granted"}, "west", nil, nf.OccurrenceCompleted, ""},
 		"only VIM":    {"so is the only one that is approved", nf.Grant{VIMs: westVIM}, "west", nil, nf.OccurrenceCompleted, ""},
 		"zone":        {"pods run in the zone of their VDU", nf.Grant{Zones: zone}, "edge", zone, nf.OccurrenceCompleted, ""},
+		"known VIM":   {"that of the request may be named", nf.Grant{VIM: "default"}, "edge", nil, nf.OccurrenceCompleted, ""},
+		"no such VIM": {"another one must be described", nf.Grant{VIM: "far"}, "", nil, nf.OccurrenceRolledBack, "far"},
 		"unknown VIM": {"a VIM must be registered", nf.Grant{VIMs: map[string]nf.VIMConnectionRequest{"x": {VIM: "nowhere"}}, VIM: "x"}, "", nil, nf.OccurrenceRolledBack, "nowhere"},
 		"unknown VDU": {"a zone is for a workload", nf.Grant{Zones: map[string]string{"VDU9": "zone-a"}}, "", nil, nf.OccurrenceRolledBack, "VDU9"},
 	}
@@ -188,6 +195,7 @@ func TestGrantsThatMove(t *testing.T) {
 	}{
 		"same zone":  {"the zone stays", nf.Grant{Zones: map[string]string{"VDU1": "zone-a"}}, nf.OccurrenceCompleted},
 		"other zone": {"a Deployment is in one zone", nf.Grant{Zones: map[string]string{"VDU1": "zone-b"}}, nf.OccurrenceRolledBack},
+		"known VIM":  {"that of the VNF may be named", nf.Grant{VIM: "default"}, nf.OccurrenceCompleted},
 		"other VIM":  {"a VNF is in one region", nf.Grant{VIMs: westVIM, VIM: "granted"}, nf.OccurrenceRolledBack},
 	}
 	for name, tc := range cases {

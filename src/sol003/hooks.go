@@ -57,12 +57,17 @@ func (rs resolver) scripts(ctx context.Context, t task) (string, map[string]tosc
 	return of.Running(), out, nil
 }
 
-// hooked makes the credentials for scripts a part of the task of a new occurrence. It returns
+// hooked makes the parameters, and the credentials for scripts, a part of the task of a new
+// occurrence. It returns
 // nf.Invalid if the request lacks what its scripts need.
 func (rs resolver) hooked(ctx context.Context, kind nf.OccurrenceOperation, req nf.VNFRequest, r *record, before nf.VNF) error {
 	t := r.Task
 	t.Before = before
-	if rs.cfg.Hooks == nil || kind == nf.OccurrenceModify {
+	if kind == nf.OccurrenceModify {
+		return nil
+	}
+	r.Task.Extra = withoutSecrets(withoutHosts(req.Extra))
+	if rs.cfg.Hooks == nil {
 		return nil
 	}
 	pkg, all, err := rs.scripts(ctx, t)
@@ -75,7 +80,6 @@ func (rs resolver) hooked(ctx context.Context, kind nf.OccurrenceOperation, req 
 			r.Task.Secret[name] = value
 		}
 	}
-	r.Task.Extra = withoutSecrets(withoutHosts(req.Extra))
 	for _, suffix := range [...]string{startSuffix, endSuffix, rollbackSuffix + startSuffix, rollbackSuffix + endSuffix} {
 		name := interfaceOperation(kind) + suffix
 		script, found := all[name]

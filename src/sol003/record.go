@@ -35,7 +35,7 @@ type task struct {
 	Scaling []nf.Scaling    `json:"scaling,omitempty"`
 	Cascade bool            `json:"cascade,omitempty"` // of a termination: first terminate the VNFs in the regions that the VNF has made
 
-	Extra     map[string]any       `json:"extra,omitempty"`     // additional parameters for scripts
+	Extra     map[string]any       `json:"extra,omitempty"`     // additional parameters, for scripts and the NFVO
 	Secret    map[string]any       `json:"secret,omitempty"`    // additional parameters for scripts that may have credentials; none in a final state
 	Workloads []nf.WorkloadCluster `json:"workloads,omitempty"` // clusters of Cluster API that become regions
 	Heal      []string             `json:"heal,omitempty"`      // ids of components; empty: all
