@@ -197,10 +197,10 @@ func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNF
 		use(&after, p)
 		in := after.Instantiated
 		in.Package = ""
-		if in.Files, err = filesOf(nf.VNFChangePackage, v, p, req.Extra); err != nil {
+		in.Params, in.Level = paramsAfter(in.Params, req.Extra), levelAfter(in.Level, flavor.Levels)
+		if in.Files, err = filesOf(nf.VNFChangePackage, v, p, in.Params); err != nil {
 			return record{}, err
 		}
-		in.Params, in.Level = paramsAfter(in.Params, req.Extra), levelAfter(in.Level, flavor.Levels)
 		in.Scale, in.MaxScale = scaleAfter(in.Scale, flavor, in.Level)
 		after.Extensions, after.Configurable = merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
 		if after.VIMs, err = m.resolve.reconnected(ctx, nf.VNFChangePackage, v, connecting{req.VIMs, req.Check}); err != nil {

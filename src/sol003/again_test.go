@@ -117,7 +117,7 @@ func TestFailedBlocks(t *testing.T) {
 		if err := m.Retry(ctx, o.ID, nf.RequestKey{}); nf.KindOf(err) != nf.Busy && nf.KindOf(err) != nf.Conflict { // the attempt may have begun
 			t.Errorf("a retry during the rollback: %v", err)
 		}
-		if o = ended(t, m, o.ID); o.State != nf.OccurrenceRolledBack {
+		if o = ended(t, m, o.ID); o.State != nf.OccurrenceRolledBack || o.Failure == nil {
 			t.Fatalf("the rollback ended %s", o.State)
 		}
 		want := []string{"VnfIdentifierCreationNotification", "INSTANTIATE STARTING", "INSTANTIATE PROCESSING", "INSTANTIATE FAILED_TEMP", "INSTANTIATE ROLLING_BACK", "INSTANTIATE ROLLED_BACK"}

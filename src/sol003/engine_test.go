@@ -114,12 +114,13 @@ func (e *engine) progress() {
 	}
 }
 
-// populate makes an instance run the pods of its workloads.
+// populate makes an instance run the pods of its workloads. Those that are too many are being
+// deleted from then on.
 func (e *engine) populate(id, workload string, want int) {
 	pods := e.pods[id]
 	have := 0
 	for _, p := range pods {
-		if p.Workload.Name == workload {
+		if p.Workload.Name == workload && p.Status != nf.StatusDeleting {
 			have++
 		}
 	}
@@ -129,8 +130,8 @@ func (e *engine) populate(id, workload string, want int) {
 		pods = append(pods, nf.Pod{Health: nf.Health{Ref: ref, UID: ref.Name}, Phase: "Running", Workload: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "default", Name: workload}})
 	}
 	for i := len(pods) - 1; i >= 0 && have > want; i-- {
-		if pods[i].Workload.Name == workload {
-			pods = slices.Delete(pods, i, i+1)
+		if pods[i].Workload.Name == workload && pods[i].Status != nf.StatusDeleting {
+			pods[i].Status = nf.StatusDeleting
 			have--
 		}
 	}

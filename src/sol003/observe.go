@@ -131,8 +131,8 @@ func (r *run) observe(ctx context.Context) error {
 	known := r.names(ctx).matchPods(pods)
 	var now []nf.VNFC
 	for _, p := range pods {
-		if p.Phase == "Succeeded" || p.Phase == "Failed" {
-			continue
+		if p.Phase == "Succeeded" || p.Phase == "Failed" || p.Status == nf.StatusDeleting {
+			continue // it is no longer a component
 		}
 		if c, found := componentOf(p, known); found {
 			now = append(now, c)

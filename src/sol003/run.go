@@ -53,7 +53,7 @@ func (r *run) Bind(ctx context.Context) (locked bool, err error) {
 	switch {
 	case !slices.Contains(rec.Attempts, op):
 		r.journal.add(stateOf(r.op().Verb), r.vnf, func(rec *record) {
-			rec.Attempts, rec.Failure, rec.Cancel, rec.Engine.Outcome = append(rec.Attempts, op), nil, false, ""
+			rec.Attempts, rec.Cancel, rec.Engine.Outcome = append(rec.Attempts, op), false, "" // the failure stays until the end
 			rec.Forceful = false
 		})
 	case rec.Noticed != rec.State:

@@ -200,7 +200,7 @@ func (r *run) unhealthy(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, p := range pods {
 		c, found := componentOf(p, names)
-		if !found {
+		if !found || p.Status == nf.StatusDeleting {
 			continue
 		}
 		if wanted := r.record().Task.Heal; len(wanted) == 0 || slices.Contains(wanted, c.ID()) {
