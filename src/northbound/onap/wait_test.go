@@ -130,8 +130,9 @@ func TestDeleteStopsOperations(t *testing.T) {
 						in := e.instances["id1"]
 						in.Operation, in.LastOperation, in.Claims = "op-t", "op-t", tc.claims
 						e.instances["id1"] = in
-						tc.op.ID, tc.op.Subject, tc.op.State = "op-t", subject, nf.Running
-						e.operations["op-t"] = tc.op
+						op := tc.op // the test of another path has it, too
+						op.ID, op.Subject, op.State = "op-t", subject, nf.Running
+						e.operations["op-t"] = op
 					})
 					w.stops = !tc.op.Undoing
 					if tc.op.Undoing {
