@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -68,4 +69,33 @@ func SetStatus(t testing.TB, of nf.Ref, status map[string]any) {
 	resource := strings.ToLower(of.Kind) + "s"
 	object := await(t, clientFor(t, of.Group, "v1", resource).Namespace(of.Namespace), of.Name, exists)
 	Patch(t, object, resource, map[string]any{"status": status}, "status")
+}
+
+// Collected returns when the garbage collector of the sandbox knows the kind of an object,
+// which it creates and deletes. The collector reads the kinds of the API server every 30
+// seconds, and the deletion of an object that may own others waits for it.
+func Collected(t testing.TB, object *unstructured.Unstructured, resource string) {
+	t.Helper()
+	gvk := object.GroupVersionKind()
+	api := clientFor(t, gvk.Group, gvk.Version, resource).Namespace(object.GetNamespace())
+	made, err := api.Create(t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + object.GetName(), ResourceVersion: made.GetResourceVersion()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	if err := api.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}); err != nil {
+		t.Fatal(err)
+	}
+	for event := range watch.ResultChan() {
+		if event.Type == apiwatch.Deleted {
+			return
+		}
+	}
+	t.Fatalf("the garbage collector does not know %s after five minutes", gvk)
 }

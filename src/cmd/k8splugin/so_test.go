@@ -103,6 +103,8 @@ func TestClientSOBroker(t *testing.T) {
 	if made.Listed, err = o.so.UpdateInventory(t.Context(), o.vnf, made); err != nil {
 		t.Fatal(err)
 	}
+	network := clustertest.Documents(t, `{apiVersion: `+o.ns+`.`+networkGroup+`/v1alpha1, kind: Network, metadata: {name: probe, namespace: `+o.ns+`}}`)[0]
+	clustertest.Collected(t, network, "networks") // the stack has a network of this new kind
 	if err := o.so.DeleteStack(t.Context(), o.vnf, made); err != nil {
 		t.Fatal(err)
 	}
