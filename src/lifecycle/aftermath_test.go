@@ -42,31 +42,6 @@ func TestUndoWaitsForDeletion(t *testing.T) {
 	})
 }
 
-// TestKeptUndoRecreates undoes a kept upgrade that has recreated an object, which the
-// package of the active revision does not allow to recreate.
-func TestKeptUndoRecreates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		e := s.start()
-		first := e.up(t, "again.web", func(req *nf.InstantiateRequest) { req.Spec.Inputs.Parameters = map[string]any{"recreate": "never"} })
-		s.cluster.fix("web")
-		s.cluster.script("bad", nf.StatusFailed, "it does not start")
-		req := change("again.web_bad", "xl")
-		req.OnFailure = nf.Keep
-		op, err := e.Upgrade(t.Context(), first.Subject.ID, req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		op = e.end(t, op)
-		if op, err = e.Undo(t.Context(), op.ID, nf.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if op = e.end(t, op); op.State != nf.Succeeded {
-			t.Errorf("%s %+v", op.State, op.Failure)
-		}
-	})
-}
-
 // TestHealWithoutNamespace heals an instance whose namespace another client has deleted.
 func TestHealWithoutNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

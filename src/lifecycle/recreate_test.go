@@ -58,28 +58,49 @@ func TestRecreate(t *testing.T) {
 	}
 }
 
-// TestUndoRecreates has an upgrade fail after it has recreated an object, which the
-// package of the active revision does not allow to recreate.
+// TestUndoRecreates undoes an upgrade that has recreated an object, which the package of the
+// active revision does not allow to recreate.
 func TestUndoRecreates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		e := s.start()
-		first := e.up(t, "again.web", func(req *nf.InstantiateRequest) { req.Spec.Inputs.Parameters = map[string]any{"recreate": "never"} })
-		s.cluster.fix("web")
-		s.cluster.script("bad", nf.StatusFailed, "it does not start")
-		seen := len(s.cluster.asked("apply [web]", "delete"))
-		op, err := e.Upgrade(t.Context(), first.Subject.ID, change("again.web_bad", "xl"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if op = e.end(t, op); op.State != nf.OperationFailed || op.Failure.Step != "wait 2/2 s1" {
-			t.Errorf("%s %+v", op.State, op.Failure)
-		}
-		want := []string{"apply [web]", "delete [web]", "apply [web]", "apply [web]", "delete [web]", "apply [web]", "delete [bad]"}
-		if diff := cmp.Diff(want, s.cluster.asked("apply [web]", "delete")[seen:]); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
-	})
+	recreated := []string{"apply [web]", "delete [web]", "apply [web]"} // each time
+	cases := map[string]struct {
+		reason string
+		policy nf.OnFailure
+		want   []string
+	}{
+		"Automatic": {"the failed upgrade is undone", nf.Undo, slices.Concat(recreated, recreated, []string{"delete [bad]"})},
+		"Kept":      {"it is kept, and undone later", nf.Keep, recreated},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				e := s.start()
+				first := e.up(t, "again.web", func(req *nf.InstantiateRequest) { req.Spec.Inputs.Parameters = map[string]any{"recreate": "never"} })
+				s.cluster.fix("web")
+				s.cluster.script("bad", nf.StatusFailed, "it does not start")
+				seen := len(s.cluster.asked("apply [web]", "delete"))
+				req := change("again.web_bad", "xl")
+				req.OnFailure = tc.policy
+				op := e.upgrade(t, first.Subject.ID, req)
+				if op.State != nf.OperationFailed || op.Failure.Step != "wait 2/2 s1" {
+					t.Errorf("%s: %s %+v", tc.reason, op.State, op.Failure)
+				}
+				if diff := cmp.Diff(tc.want, s.cluster.asked("apply [web]", "delete")[seen:]); diff != "" {
+					t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
+				}
+				if tc.policy == nf.Undo {
+					return
+				}
+				op, err := e.Undo(t.Context(), op.ID, nf.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if op = e.end(t, op); op.State != nf.Succeeded {
+					t.Errorf("%s: %s %+v", tc.reason, op.State, op.Failure)
+				}
+			})
+		})
+	}
 }
 
 // TestRecreateTwin changes what cannot be changed in one of two objects of the

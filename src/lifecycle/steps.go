@@ -107,12 +107,21 @@ func (r *run) allowUndone(ctx context.Context, in nf.Instance, later []nf.Revisi
 		if rev.Number == target.Number {
 			continue
 		}
-		failed, err := r.records.loadPlan(ctx, rev.Plan)
-		if nf.IgnoreNotFound(err) != nil {
-			return operation.RecordError(err)
+		if err := r.allowAs(ctx, rev.Plan); err != nil {
+			return err
 		}
-		allowRecreation(r.plan, failed)
 	}
+	return nil
+}
+
+// allowAs allows the recreation of what a stored plan allows to recreate. The last step of an
+// earlier attempt may have deleted it.
+func (r *run) allowAs(ctx context.Context, digest string) error {
+	failed, err := r.records.loadPlan(ctx, digest)
+	if nf.IgnoreNotFound(err) != nil {
+		return err
+	}
+	allowRecreation(r.plan, failed)
 	return nil
 }
 
@@ -160,11 +169,9 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 		return nil, err
 	}
 	if target := w.run.op().Instance.Target.Plan; target != previous.Plan {
-		failed, err := w.records.loadPlan(ctx, target)
-		if nf.IgnoreNotFound(err) != nil {
-			return nil, err // the last step of an earlier attempt deletes the plan
+		if err := w.run.allowAs(ctx, target); err != nil {
+			return nil, err
 		}
-		allowRecreation(w.run.plan, failed)
 	}
 	tune(&w.run.plan, in.Settings, nf.Rollback)
 	// Undoing an upgrade is a rollback, with the package's rollback hooks.

@@ -100,7 +100,7 @@ func (a *applier) warnOfVolumes(ctx context.Context, found []nf.SetClaims, err e
 	if a.run.op().Verb == nf.Terminate {
 		warning += "; claims=delete would have deleted them"
 	}
-	a.run.attempt.Note(func(op *nf.Operation) { op.Warnings = append(op.Warnings, warning) })
+	a.warnOnce(warning)
 }
 
 // deleteVolumes deletes the claims that findVolumes found, and waits until they
