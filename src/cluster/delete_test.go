@@ -82,8 +82,8 @@ func TestDeleteOfDefinition(t *testing.T) {
 		want   nf.Action
 	}{
 		"Own":      {"the instance's objects go with it", "vnf-1", nf.Deleted},
-		"Others'":  {"those of another instance must stay", "vnf-2", nf.Orphaned},
-		"Nobody's": {"and those of no instance", "", nf.Orphaned},
+		"Others'":  {"the objects of another instance must stay", "vnf-2", nf.Orphaned},
+		"Nobody's": {"objects without an instance must stay, too", "", nf.Orphaned},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, ns := sandbox(t)

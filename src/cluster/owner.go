@@ -91,7 +91,7 @@ func otherOwner(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violat
 // orphaned itself, and a CustomResourceDefinition that any owner has left in place.
 func ownershipConflict(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violation, yes bool) {
 	former := orphanOf(m)
-	if former == owner || former.ID != "" && ref.Group == definitionKind.Group && ref.Kind == definitionKind.Kind {
+	if former == owner || former.ID != "" && gvkOf(ref).GroupKind() == definitionKind {
 		return nf.Violation{}, false
 	}
 	return otherOwner(owner, ref, m)

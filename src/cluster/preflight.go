@@ -181,7 +181,7 @@ func refused(unknown, wrong nf.Violations) error {
 func definitions(objects []*unstructured.Unstructured) map[schema.GroupVersionKind]kind {
 	out := map[schema.GroupVersionKind]kind{}
 	for _, u := range objects {
-		if u.GetKind() != "CustomResourceDefinition" || u.GroupVersionKind().Group != "apiextensions.k8s.io" {
+		if u.GroupVersionKind().GroupKind() != definitionKind {
 			continue
 		}
 		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
