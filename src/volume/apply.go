@@ -105,14 +105,16 @@ func keep(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv nf.R
 		fields := map[string]any{"persistentVolumeReclaimPolicy": "Retain"}
 		grow = nf.Ref{}
 		claim, uid := l.claim()
-		reserved, err := reservedFor(ctx, c, l)
-		if err != nil {
-			return nil, err
-		}
-		if !reserved && !l.ours(v) {
-			own := reservation(ownClaim(v))
-			own["uid"], own["resourceVersion"] = nil, nil
-			fields["claimRef"] = own
+		if !l.ours(v) {
+			reserved, err := reservedFor(ctx, c, l)
+			if err != nil {
+				return nil, err
+			}
+			if !reserved {
+				own := reservation(ownClaim(v))
+				own["uid"], own["resourceVersion"] = nil, nil
+				fields["claimRef"] = own
+			}
 		}
 		switch {
 		case !smaller(l.size(), spec.Size):

@@ -27,8 +27,8 @@ func (k *Kind) Status(ctx context.Context, v nf.Volume) (nf.VolumeStatus, error)
 }
 
 // Claim returns how a claim binds a volume. A claim without a class that is bound to it keeps
-// the size that it requests, also if the volume has grown. Claim returns nf.Conflict if the volume is
-// bound to another claim, or reserved for one, and nf.NotFound without a
+// the size that it requests, also if the volume has grown. Claim returns nf.Conflict if the
+// volume is bound to another claim, or reserved for one, and nf.NotFound without a
 // PersistentVolume.
 func (k *Kind) Claim(ctx context.Context, v nf.Volume, namespace, name string) (nf.VolumeClaim, error) {
 	c, l, err := k.find(ctx, v)
