@@ -58,8 +58,7 @@ func (rs resolver) scripts(ctx context.Context, t task) (string, map[string]tosc
 }
 
 // hooked makes the parameters, and the credentials for scripts, a part of the task of a new
-// occurrence. It returns
-// nf.Invalid if the request lacks what its scripts need.
+// occurrence. It returns nf.Invalid if the request lacks what its scripts need.
 func (rs resolver) hooked(ctx context.Context, kind nf.OccurrenceOperation, req nf.VNFRequest, r *record, before nf.VNF) error {
 	t := r.Task
 	t.Before = before
