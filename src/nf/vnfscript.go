@@ -31,6 +31,7 @@ const ScriptImageParameter = "script_image"
 const (
 	FlavorParameter = "flavour_id"
 	LevelParameter  = "instantiation_level_id"
+	ScaleParameter  = "scale_levels" // levels of scaling aspects: {aspect: level}; others have that of the instantiation level
 )
 
 // The additional parameters of VNFs that make clusters.

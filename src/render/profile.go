@@ -155,7 +155,7 @@ func (r *profileReader) devices(value any) map[string]int64 {
 	var out map[string]int64
 	for _, name := range names {
 		domain, _, _ := strings.Cut(name, "/")
-		count, whole := wholeNumber(entries[name])
+		count, whole := WholeNumber(entries[name])
 		switch {
 		case !devicePattern.MatchString(name) || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io"):
 			r.fail("devices."+nf.Clip(name, 64), "is not the name of an extended resource, such as nvidia.com/gpu")
@@ -168,7 +168,9 @@ func (r *profileReader) devices(value any) map[string]int64 {
 	return out
 }
 
-func wholeNumber(value any) (int64, bool) {
+// WholeNumber returns a number of JSON or YAML that has no fraction, and is no larger than 32
+// bits if it was decoded as a float64.
+func WholeNumber(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int:
 		return int64(v), true

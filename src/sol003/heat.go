@@ -113,15 +113,12 @@ func countsOf(f tosca.Flavor, in nf.InstantiatedVNF) (map[string]int, error) {
 		out[id] = max(vdu.Initial, vdu.Min, 1)
 	}
 	maps.Copy(out, given)
-	from := f.AspectLevels(in.Level)
-	for _, aspect := range slices.Sorted(maps.Keys(in.Scale)) {
-		delta, err := f.Delta(aspect, from[aspect], in.Scale[aspect]-from[aspect])
-		if err != nil {
-			return nil, err
-		}
-		for id, n := range delta {
-			out[id] += n
-		}
+	moved, err := f.Moved(in.Level, in.Scale)
+	if err != nil {
+		return nil, err
+	}
+	for id, n := range moved {
+		out[id] += n
 	}
 	return out, nil
 }

@@ -70,29 +70,8 @@ func kindsOf(f tosca.Flavor, params map[string]any) map[string]string {
 	return out
 }
 
-// match returns the VDUs by the names of workloads. A workload with the name of a VDU is
-// it. Otherwise it is the VDU whose name is the longest beginning or end of its name, as
-// charts name their objects, if no workload has the VDU's name.
-func (n names) match(workloads []string) names {
-	out, exact := names{}, map[string]bool{}
-	for _, w := range workloads {
-		if vdu, found := n[w]; found {
-			out[w], exact[vdu] = vdu, true
-		}
-	}
-	for _, w := range workloads {
-		if _, found := out[w]; found {
-			continue
-		}
-		longest := ""
-		for name, vdu := range n {
-			if !exact[vdu] && len(name) > len(longest) && (strings.HasPrefix(w, name+"-") || strings.HasSuffix(w, "-"+name)) {
-				longest, out[w] = name, vdu
-			}
-		}
-	}
-	return out
-}
+// match returns the VDUs by the names of workloads.
+func (n names) match(workloads []string) names { return tosca.Match(n, workloads) }
 
 // matchPods returns the VDUs by the names of the workloads of pods.
 func (n names) matchPods(pods []nf.Pod) names {

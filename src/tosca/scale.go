@@ -94,6 +94,49 @@ func (f Flavor) Delta(aspect string, from, steps int) (map[string]int, error) {
 	return out, nil
 }
 
+// Moved returns the pods by VDU that are added when scaling aspects go from their levels at
+// an instantiation level to others; those that are removed are negative. Aspects that are
+// not given stay. It returns nf.Invalid as Delta does.
+func (f Flavor) Moved(level string, to map[string]int) (map[string]int, error) {
+	from, out := f.AspectLevels(level), map[string]int{}
+	for _, aspect := range slices.Sorted(maps.Keys(to)) {
+		delta, err := f.Delta(aspect, from[aspect], to[aspect]-from[aspect])
+		if err != nil {
+			return nil, err
+		}
+		for vdu, n := range delta {
+			out[vdu] += n
+		}
+	}
+	return out, nil
+}
+
+// Match returns the VDUs by the names of workloads, of which some have the names in vdus. A
+// workload with the name of a VDU is it. Otherwise it is the VDU whose name is the longest
+// beginning or end of its name, as charts name their objects, if no workload has the VDU's
+// name.
+func Match(vdus map[string]string, workloads []string) map[string]string {
+	out, exact := map[string]string{}, map[string]bool{}
+	for _, w := range workloads {
+		if vdu, found := vdus[w]; found {
+			out[w], exact[vdu] = vdu, true
+		}
+	}
+	for _, w := range workloads {
+		if _, found := out[w]; found {
+			continue
+		}
+		longest := ""
+		for _, name := range slices.Sorted(maps.Keys(vdus)) {
+			vdu := vdus[name]
+			if !exact[vdu] && len(name) > len(longest) && (strings.HasPrefix(w, name+"-") || strings.HasSuffix(w, "-"+name)) {
+				longest, out[w] = name, vdu
+			}
+		}
+	}
+	return out
+}
+
 func refuse(field, format string, args ...any) error {
 	return nf.E(nf.Invalid, "use", "the VNF descriptor", nf.Violations{{Field: field, Message: fmt.Sprintf(format, args...)}})
 }

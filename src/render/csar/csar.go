@@ -147,7 +147,9 @@ func (r Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if err != nil {
 		return out, err
 	}
-	size.apply(&out)
+	if err := size.apply(&out); err != nil {
+		return render.Output{}, err
+	}
 	out.Hooks, out.Warnings = append(out.Hooks, hooks...), append(out.Warnings, warnings...)
 	return out, nil
 }

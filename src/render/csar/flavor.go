@@ -3,6 +3,7 @@ package csar
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // The parameters that select the workloads that get the size of an instance. The size is
-// nf.FlavorParameter and nf.LevelParameter.
+// nf.FlavorParameter, nf.LevelParameter and nf.ScaleParameter.
 const (
 	MappingParameter   = "vdu_mapping"      // the workload of a VDU: {VDU: {kind, name}}
 	HelmParameter      = "helm_parameters"  // values of the chart by path: {a.b: 1}
@@ -26,8 +27,9 @@ type workload struct{ kind, name string }
 // sizing is the size that a request asks for.
 type sizing struct {
 	flavor, level string
-	counts        map[string]int      // pods by VDU
-	workloads     map[string]workload // by VDU; nil: neither a flavor nor a level was asked for
+	counts        map[string]int      // pods by VDU, as the level gives them
+	moved         map[string]int      // pods by VDU that the levels of scaling aspects add
+	workloads     map[string]workload // by VDU; nil: no size was asked for
 	valued        map[string]bool     // VDUs whose pods are a value of the chart
 	scripts       map[string]tosca.Script
 }
@@ -65,9 +67,13 @@ func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
 	if err != nil {
 		return nil, err
 	}
+	scale, err := aspectLevels(in)
+	if err != nil {
+		return nil, err
+	}
 	mapping := take(in, MappingParameter)
 	out := &sizing{flavor: flavor, level: level}
-	if flavor == "" && level == "" {
+	if flavor == "" && level == "" && len(scale) == 0 {
 		return out, nil
 	}
 	top, err := descriptor(c, in.Files)
@@ -82,10 +88,41 @@ func sized(c csar.CSAR, in *render.Input) (*sizing, error) {
 	if out.counts, err = f.Counts(level); err != nil {
 		return nil, parameter(err)
 	}
+	if out.moved, err = f.Moved(level, scale); err != nil {
+		return nil, unusable(nf.ScaleParameter, nf.ViolationsOf(err)[0].Message)
+	}
 	for id, vdu := range f.VDUs {
 		out.workloads[id] = workload{vdu.Workload, vdu.Name}
 	}
 	return out, out.mapped(mapping)
+}
+
+// aspectLevels removes the levels of scaling aspects from the parameters, and returns them.
+func aspectLevels(in *render.Input) (map[string]int, error) {
+	value := take(in, nf.ScaleParameter)
+	byAspect, isObject := value.(map[string]any)
+	if value != nil && !isObject {
+		return nil, unusable(nf.ScaleParameter, "must be an object: {scaling aspect: level}")
+	}
+	out := map[string]int{}
+	for _, aspect := range slices.Sorted(maps.Keys(byAspect)) {
+		level, isWhole := render.WholeNumber(byAspect[aspect])
+		if !isWhole || level < 0 || level > math.MaxInt32 {
+			return nil, unusable(nf.ScaleParameter, fmt.Sprintf("the level of %q must be a whole number, 0 or more", nf.Clip(aspect, maxQuote)))
+		}
+		out[aspect] = int(level)
+	}
+	return out, nil
+}
+
+// pods returns the pods of a VDU whose workload or chart has a number of its own. Given is
+// false if that number is right.
+func (s *sizing) pods(vdu string, own int64) (n int64, given bool) {
+	count, counted := s.counts[vdu]
+	if counted {
+		own = int64(count)
+	}
+	return max(own+int64(s.moved[vdu]), 0), counted || s.moved[vdu] != 0
 }
 
 // parameter makes the violations of a descriptor's value those of the parameter.
@@ -132,31 +169,104 @@ func scalable(o render.Object, named bool) bool {
 	return named && replicated
 }
 
-// apply gives the workloads of VDUs the pods of the level. A workload that an autoscaler
-// of the package scales keeps its own.
-func (s *sizing) apply(out *render.Output) {
-	auto, found := map[workload]bool{}, map[workload]bool{}
+// apply gives the workloads of VDUs the pods of their levels. A workload that an autoscaler
+// of the package scales keeps its own. It returns nf.Invalid if a VDU of a scaling aspect
+// does not have one workload.
+func (s *sizing) apply(out *render.Output) error {
+	auto := map[workload]bool{}
 	for o := range objects(out) {
 		if o.GetKind() == "HorizontalPodAutoscaler" {
 			auto[target(o)] = true
 		}
 	}
-	for _, vdu := range slices.Sorted(maps.Keys(s.counts)) {
-		want := s.workloads[vdu]
-		for o := range objects(out) {
-			is := workload{o.GetKind(), o.GetName()}
-			if is.name != want.name || want.kind != "" && is.kind != want.kind || !scalable(o, want.kind != "") {
-				continue
-			}
-			found[want] = true
-			if spec, isObject := o.Object["spec"].(map[string]any); isObject && !auto[is] {
-				spec["replicas"] = int64(s.counts[vdu])
-			}
+	for _, vdu := range slices.Sorted(maps.Keys(s.workloads)) {
+		if _, given := s.pods(vdu, 0); !given {
+			continue
 		}
-		if !found[want] && !s.valued[vdu] {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("no workload with replicas is named %q: the instantiation level does not change the pods of the VDU %q; if they belong to a custom resource, %s must have its kind", want.name, vdu, MappingParameter))
+		if err := s.resize(out, vdu, auto); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// resize gives the workload of a VDU its pods.
+func (s *sizing) resize(out *render.Output, vdu string, auto map[workload]bool) error {
+	want, found := s.workloads[vdu], s.named(out, vdu)
+	moved := s.moved[vdu] != 0
+	add := len(found) == 0 && moved && !s.valued[vdu]
+	if add {
+		found = s.resembling(out, vdu)
+	}
+	_, counted := s.counts[vdu]
+	switch {
+	case len(found) == 0 && s.valued[vdu]:
+		return nil
+	case len(found) == 0 && moved:
+		return unusable(nf.ScaleParameter, fmt.Sprintf("no workload with replicas is named %q, which is that of the VDU %q; if its pods belong to a custom resource, %s must have its kind", want.name, vdu, MappingParameter))
+	case len(found) == 0:
+		out.Warnings = append(out.Warnings, fmt.Sprintf("no workload with replicas is named %q: the instantiation level does not change the pods of the VDU %q; if they belong to a custom resource, %s must have its kind", want.name, vdu, MappingParameter))
+		return nil
+	case len(found) > 1 && moved && (add || !counted):
+		return unusable(nf.ScaleParameter, fmt.Sprintf("several workloads can be that of the VDU %q: %s must have the name of one", vdu, MappingParameter))
+	}
+	for _, o := range found {
+		spec := sizable(o, auto)
+		switch {
+		case spec == nil:
+		case add: // the instantiation level has given it no number
+			spec["replicas"] = max(replicas(spec)+int64(s.moved[vdu]), 0)
+		default:
+			spec["replicas"], _ = s.pods(vdu, replicas(spec))
+		}
+	}
+	return nil
+}
+
+// named returns the workloads with the name of a VDU.
+func (s *sizing) named(out *render.Output, vdu string) (found []render.Object) {
+	want := s.workloads[vdu]
+	for o := range objects(out) {
+		if o.GetName() == want.name && (want.kind == "" || o.GetKind() == want.kind) && scalable(o, want.kind != "") {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// resembling returns the workloads whose names resemble that of a VDU, as charts name them.
+func (s *sizing) resembling(out *render.Output, vdu string) (found []render.Object) {
+	vdus := map[string]string{}
+	for id, w := range s.workloads {
+		vdus[w.name] = id
+	}
+	var all []render.Object
+	var names []string
+	for o := range objects(out) {
+		if scalable(o, false) {
+			all, names = append(all, o), append(names, o.GetName())
+		}
+	}
+	matched := tosca.Match(vdus, names)
+	return slices.DeleteFunc(all, func(o render.Object) bool { return matched[o.GetName()] != vdu })
+}
+
+// sizable returns the spec of a workload; nil if it is malformed, or an autoscaler of the
+// package sets its pods.
+func sizable(o render.Object, auto map[workload]bool) map[string]any {
+	spec, _ := o.Object["spec"].(map[string]any)
+	if auto[workload{o.GetKind(), o.GetName()}] {
+		return nil
+	}
+	return spec
+}
+
+// replicas returns the pods of a workload.
+func replicas(spec map[string]any) int64 {
+	if n, isNumber := render.WholeNumber(spec["replicas"]); isNumber {
+		return n
+	}
+	return 1 // the default of Kubernetes
 }
 
 // target returns the workload that an autoscaler scales.
@@ -180,11 +290,14 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files, charted bool
 			out.Warnings = append(out.Warnings, w)
 		}
 	}
-	runs, levels := false, map[string]bool{}
+	runs, levels, aspects := false, map[string]bool{}, map[string]bool{}
 	for _, f := range top.Flavors {
 		runs = runs || scripted(f.Scripts)
 		for id := range f.Levels {
 			levels[id] = true
+		}
+		for id := range f.Aspects {
+			aspects[id] = true
 		}
 	}
 	if !describesVDUs(top) && !runs {
@@ -194,6 +307,9 @@ func describe(out *render.Summary, c csar.CSAR, files render.Files, charted bool
 	out.Variables = append(out.Variables, nf.Variable{Name: nf.FlavorParameter, Type: "string", Description: flavors})
 	if len(levels) > 0 {
 		out.Variables = append(out.Variables, nf.Variable{Name: nf.LevelParameter, Type: "string", Description: "instantiation level of the flavor, which sets the replicas of the VDUs: " + shown(levels)})
+	}
+	if len(aspects) > 0 {
+		out.Variables = append(out.Variables, nf.Variable{Name: nf.ScaleParameter, Type: "object", Description: "levels of scaling aspects, {aspect: level}, in place of those of the instantiation level: " + shown(aspects)})
 	}
 	if describesVDUs(top) {
 		out.Variables = append(out.Variables, nf.Variable{Name: MappingParameter, Type: "object", Description: "the kind and name of the workload of a VDU, if it does not have the name of the VDU"})

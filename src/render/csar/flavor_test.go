@@ -51,9 +51,27 @@ func TestRenderSized(t *testing.T) {
 		"Default": {"a flavor has its default level; a VDU without a number keeps its pods", both, params{"flavour_id": "simple"}, []string{"Deployment web 1", "StatefulSet db 5"}, "", false},
 		"Level":   {"a level has its own numbers", both, params{"flavour_id": "simple", "instantiation_level_id": "instantiation_level_2"}, []string{"Deployment web 3", "StatefulSet db 5"}, "", false},
 		"Only":    {"the only flavor need not be named", both, params{"instantiation_level_id": "instantiation_level_2"}, []string{"Deployment web 3", "StatefulSet db 5"}, "", false},
-		"Owned":   {"an autoscaler of the package sets the pods of its workload", auto, params{"flavour_id": "simple"}, []string{"Deployment web 5"}, "", false},
-		"Other":   {"and of no other", other, params{"flavour_id": "simple"}, []string{"Deployment web 1"}, "", false},
-		"Daemons": {"the nodes decide how many pods a DaemonSet has", daemons, params{"flavour_id": "simple"}, []string{"DaemonSet web <nil>"}, "", true},
+		"Scaled": {"a level of a scaling aspect replaces that of the instantiation level", both, params{"flavour_id": "simple", "scale_levels": params{"vdu1_aspect": 1.0}},
+			[]string{"Deployment web 2", "StatefulSet db 5"}, "", false},
+		"ScaledIn": {"also if it is lower", both, params{"instantiation_level_id": "instantiation_level_2", "scale_levels": params{"vdu1_aspect": 0}},
+			[]string{"Deployment web 1", "StatefulSet db 5"}, "", false},
+		"ScaledAlone": {"the only flavor need not be named", both, params{"scale_levels": params{"vdu1_aspect": 2}}, []string{"Deployment web 3", "StatefulSet db 5"}, "", false},
+		"ScaledValue": {"the value of a chart gets the pods of the level", charted, params{
+			"flavour_id": "simple", "scale_levels": params{"vdu1_aspect": 2}, "helm_value_names": params{"VDU1": params{"replica": "web.replicas"}},
+		}, []string{"Deployment web-0-1 3"}, "", false},
+		"ScaledOwned": {"an autoscaler still sets the pods of its workload", auto, params{"scale_levels": params{"vdu1_aspect": 2}}, []string{"Deployment web 5"}, "", false},
+		"ScaledLike": {"a chart adds the name of the release; its own number is that of the instantiation", map[string]string{"Files/a.yaml": workloadOf("Deployment", "rel-web"), "Files/b.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n"},
+			params{"scale_levels": params{"vdu1_aspect": 2}}, []string{"Deployment rel-web 7"}, "", false},
+		"ScaledTwo": {"nobody knows which one", map[string]string{"Files/a.yaml": workloadOf("Deployment", "web-a"), "Files/b.yaml": workloadOf("Deployment", "web-b")},
+			params{"scale_levels": params{"vdu1_aspect": 2}}, nil, `parameters.scale_levels: several workloads can be that of the VDU "VDU1"`, false},
+		"ScaledNothing": {"pods that cannot be given are an error", daemons, params{"scale_levels": params{"vdu1_aspect": 2}}, nil, `parameters.scale_levels: no workload with replicas is named "web"`, false},
+		"Aspect":        {"an unknown scaling aspect is an error", both, params{"scale_levels": params{"x": 1}}, nil, `parameters.scale_levels: "x" is not a scaling aspect`, false},
+		"High":          {"and so is a level above the highest", both, params{"scale_levels": params{"vdu1_aspect": 3}}, nil, `parameters.scale_levels: 3 steps from level 0 lead out of the levels 0 to 2`, false},
+		"Fraction":      {"a level is a whole number", both, params{"scale_levels": params{"vdu1_aspect": 1.5}}, nil, `parameters.scale_levels: the level of "vdu1_aspect" must be a whole number`, false},
+		"Levels":        {"levels have aspects", both, params{"scale_levels": 1}, nil, "parameters.scale_levels: must be an object", false},
+		"Owned":         {"an autoscaler of the package sets the pods of its workload", auto, params{"flavour_id": "simple"}, []string{"Deployment web 5"}, "", false},
+		"Other":         {"and of no other", other, params{"flavour_id": "simple"}, []string{"Deployment web 1"}, "", false},
+		"Daemons":       {"the nodes decide how many pods a DaemonSet has", daemons, params{"flavour_id": "simple"}, []string{"DaemonSet web <nil>"}, "", true},
 		"Mapped": {"a request can name the workload of a VDU", both, params{"flavour_id": "simple", "vdu_mapping": params{"VDU1": params{"kind": "StatefulSet", "name": "db"}}},
 			[]string{"Deployment web 5", "StatefulSet db 1"}, "", false},
 		"MappedKind": {"of the kind that it names", both, params{"flavour_id": "simple", "vdu_mapping": params{"VDU1": params{"kind": "Deployment", "name": "db"}}},
@@ -119,8 +137,8 @@ func TestRenderLeavesParameters(t *testing.T) {
 func TestCheckDescribes(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string][]string{
-		"Files/a.yaml":      {nf.FlavorParameter, nf.LevelParameter, csar.MappingParameter},
-		"Files/c-0.1.0.tgz": {"port", "web", nf.FlavorParameter, nf.LevelParameter, csar.MappingParameter, csar.HelmNamesParameter},
+		"Files/a.yaml":      {nf.FlavorParameter, nf.LevelParameter, nf.ScaleParameter, csar.MappingParameter},
+		"Files/c-0.1.0.tgz": {"port", "web", nf.FlavorParameter, nf.LevelParameter, nf.ScaleParameter, csar.MappingParameter, csar.HelmNamesParameter},
 	} {
 		got, err := newRenderer().Check(t.Context(), held(csartest.Scaled(map[string]string{content: map[string]string{"Files/a.yaml": configMap, "Files/c-0.1.0.tgz": valuesChart()}[content]})))
 		if err != nil {

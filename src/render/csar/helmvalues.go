@@ -56,10 +56,10 @@ func (s *sizing) helmValues(in *render.Input) error {
 		if _, found := s.workloads[vdu]; !found {
 			return unusable(HelmNamesParameter, fmt.Sprintf("%q is not a VDU of the flavor", nf.Clip(vdu, maxQuote)))
 		}
-		count, given := s.counts[vdu]
-		if !given {
-			continue
+		if _, given := s.counts[vdu]; !given {
+			continue // nobody knows the chart's own number yet
 		}
+		count, _ := s.pods(vdu, 0)
 		s.valued[vdu] = true
 		if err := set(in.Inputs.Parameters, HelmNamesParameter, path, count); err != nil {
 			return err
