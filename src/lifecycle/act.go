@@ -281,21 +281,32 @@ func fieldOf(object map[string]any, path string) []byte {
 	return raw
 }
 
-// tune sets the fields of a plan's objects that actions have set. If the plan of a
+// tune is retune for a plan with the inputs that are in force.
+func tune(plan *render.Plan, in nf.Instance, verb nf.Verb) { retune(plan, in, verb, in.Inputs) }
+
+// retune sets the fields of a plan's objects that actions have set. If the plan of a
 // change has another value in such a field than the plan that was active when it was
-// set, that value takes precedence, and a warning says so; a rollback keeps all. It
-// returns the settings that remain.
-func tune(plan *render.Plan, settings []nf.Setting, verb nf.Verb) (remaining []nf.Setting) {
+// set, that value takes precedence, and a warning says so; a rollback keeps all. Numbers
+// of pods also take precedence if the inputs have other levels of scaling aspects: they
+// contain these levels. It returns the settings that remain.
+func retune(plan *render.Plan, in nf.Instance, verb nf.Verb, inputs nf.Inputs) (remaining []nf.Setting) {
 	objects := objectsOf(*plan)
-	for _, s := range settings {
+	scaled := !bytes.Equal(fieldOf(in.Inputs.Parameters, "/"+nf.ScaleParameter), fieldOf(inputs.Parameters, "/"+nf.ScaleParameter))
+	for _, s := range in.Settings {
 		object := objects[s.Key()]
 		if object == nil {
 			continue // it is no longer an object of the instance
 		}
 		is := fieldOf(object, s.Path)
-		if verb != nf.Rollback && !bytes.Equal(is, s.Planned) {
-			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s: %s becomes %s, as the package has changed it from %s; it was set to %s",
-				s.Ref, nf.FieldPath(s.Path), orAbsent(is), orAbsent(s.Planned), orAbsent(s.Value)))
+		if verb != nf.Rollback && (!bytes.Equal(is, s.Planned) || scaled && s.Scale && len(is) > 0) {
+			if bytes.Equal(is, s.Value) {
+				continue // the package has it now
+			}
+			why := "as the package has changed it from " + orAbsent(s.Planned)
+			if bytes.Equal(is, s.Planned) {
+				why = "the number of pods at the new levels of scaling aspects"
+			}
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s: %s becomes %s, %s; it was set to %s", s.Ref, nf.FieldPath(s.Path), orAbsent(is), why, orAbsent(s.Value)))
 			continue
 		}
 		if s.Planned = is; nf.SetAt(object, s.Path, nf.ValueOf(s.Value)) {

@@ -130,6 +130,41 @@ func TestSettingsLast(t *testing.T) {
 	}
 }
 
+// TestScaleLevels upgrades a scaled instance to a package with the same number of pods. If the
+// levels of scaling aspects differ, that number contains them.
+func TestScaleLevels(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		levels any
+		want   string
+		kept   int
+	}{
+		"Same":  {"the number that was set stays", nil, "5", 1},
+		"Other": {"the package's number is that of the levels", map[string]any{"front": 1.0}, "3", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				e := s.start()
+				id := e.up(t, "db_web", func(r *nf.InstantiateRequest) { r.Inputs.Parameters = map[string]any{"replicas": int64(3)} }).Subject.ID
+				e.act(t, id, scaleTo(5, "web"))
+				edit := nf.UpgradeRequest{Edit: func(s *nf.Spec) error {
+					s.Inputs.Parameters = map[string]any{"replicas": int64(3), "size": "xl"}
+					if tc.levels != nil {
+						s.Inputs.Parameters[nf.ScaleParameter] = tc.levels
+					}
+					return nil
+				}}
+				op := e.upgrade(t, id, edit)
+				in := e.only(t.Context())
+				if got := s.cluster.field("web", replicas); got != tc.want || len(in.Settings) != tc.kept || len(op.Warnings) != 1-tc.kept {
+					t.Errorf("%s: it has %s, want %s; settings %+v, warnings %q", tc.reason, got, tc.want, in.Settings, op.Warnings)
+				}
+			})
+		})
+	}
+}
+
 func TestScaleFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string

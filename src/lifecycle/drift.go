@@ -68,7 +68,7 @@ func (pr *preparer) drifts(ctx context.Context, in nf.Instance, wanted func(nf.R
 	if err != nil {
 		return nil, err
 	}
-	tune(&plan, in.Settings, nf.Rollback)
+	tune(&plan, in, nf.Rollback)
 	passing := map[string]bool{}
 	for _, it := range itemsOf(plan, nil) {
 		passing[it.Key()] = it.Passing

@@ -112,7 +112,7 @@ func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 	if w.run.plan, _, err = w.records.planInForce(ctx, in); err != nil {
 		return nil, operation.RecordError(err)
 	}
-	tune(&w.run.plan, in.Settings, nf.Rollback)
+	tune(&w.run.plan, in, nf.Rollback)
 	task := w.run.op().Instance.Heal
 	var steps []operation.Step
 	if len(task.Missing) > 0 { // others may have deleted a namespace with them

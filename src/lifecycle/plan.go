@@ -78,7 +78,7 @@ func (s *records) lastPlan(ctx context.Context, in nf.Instance) (render.Plan, er
 		}
 	}
 	plan, _, err := s.planInForce(ctx, in)
-	tune(&plan, in.Settings, nf.Rollback)
+	tune(&plan, in, nf.Rollback)
 	return plan, err
 }
 

@@ -158,7 +158,7 @@ func (q *requester) previewRepair(ctx context.Context, r repair) (p nf.Preview, 
 	case r.target == nil:
 		return q.previewSettings(ctx, r.in, q.acceptor.actAgain(r.in, r.failed, r.opts, r.undo).op.Instance.Settings)
 	default:
-		tune(&r.target.plan, r.in.Settings, r.change.verb)
+		retune(&r.target.plan, r.in, r.change.verb, r.change.rev.Inputs)
 		if p, err = q.preparer.preview(ctx, r.in, r.target); err != nil {
 			return p, err
 		}

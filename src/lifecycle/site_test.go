@@ -198,6 +198,9 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 			g.Objects = append(g.Objects, render.Object{File: "list", Line: n + 1, Unstructured: &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": bare}, "data": map[string]any{"size": size},
 			}}})
+			if number, given := in.Inputs.Parameters["replicas"]; given {
+				g.Objects[n].Object["data"].(map[string]any)["replicas"] = number
+			}
 			places, _ := in.Inputs.Parameters["namespaces"].(map[string]any)
 			if place, placed := places[bare].(string); placed {
 				g.Objects[n].SetNamespace(place)

@@ -65,7 +65,7 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 		if in, err = w.run.instance(ctx); err != nil {
 			return nil, operation.RecordError(err)
 		}
-		w.run.settings = tune(&w.run.plan, in.Settings, verb)
+		w.run.settings = retune(&w.run.plan, in, verb, w.run.op().Instance.Target.Inputs)
 	}
 	w.recordRevision()
 	if verb == nf.Adopt {
@@ -173,7 +173,7 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 			return nil, err
 		}
 	}
-	tune(&w.run.plan, in.Settings, nf.Rollback)
+	tune(&w.run.plan, in, nf.Rollback)
 	// Undoing an upgrade is a rollback, with the package's rollback hooks.
 	var first, last []operation.Step
 	if w.run.op().Verb != nf.Configure {

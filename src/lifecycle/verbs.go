@@ -113,7 +113,7 @@ func (e *Engine) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRe
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	tune(&p.plan, in.Settings, nf.Upgrade)
+	retune(&p.plan, in, nf.Upgrade, p.target.spec.Inputs)
 	return q.preparer.preview(ctx, in, p)
 }
 
@@ -142,7 +142,7 @@ func (e *Engine) PreviewConfigure(ctx context.Context, id string, req nf.Configu
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	tune(&p.plan, in.Settings, nf.Configure)
+	tune(&p.plan, in, nf.Configure)
 	return q.preparer.preview(ctx, in, p)
 }
 
@@ -171,7 +171,7 @@ func (e *Engine) PreviewRollback(ctx context.Context, id string, req nf.Rollback
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	tune(&p.plan, in.Settings, nf.Rollback)
+	tune(&p.plan, in, nf.Rollback)
 	return q.preparer.preview(ctx, in, p)
 }
 
@@ -193,7 +193,7 @@ func (q *requester) change(ctx context.Context, in nf.Instance, p *prepared, c r
 	if err := q.preparer.vacated(ctx, c.verb, in.ID, dropped); err != nil {
 		return request{}, err
 	}
-	tune(&p.plan, in.Settings, c.verb)
+	retune(&p.plan, in, c.verb, c.rev.Inputs)
 	if err := q.preparer.dryRun(ctx, in, p, c.opts); err != nil {
 		return request{}, err
 	}
