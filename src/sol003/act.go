@@ -3,6 +3,7 @@ package sol003
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -169,8 +170,8 @@ const (
 // difference, and deletes the objects that the new package does not have. If the engine
 // requires a confirmation for that, the occurrence is rolled back, and its error has the
 // value of the parameter confirm. It returns nf.Unsupported if there is no onboarded and
-// enabled package of the project with the descriptor, or if the components are virtual
-// machines or hosts; nf.Invalid for a type of upgrade other than RollingUpdate, files that
+// enabled package of the project with the descriptor, if the VNF is scaled above the highest
+// level of the new package, or if the components are virtual machines or hosts; nf.Invalid for a type of upgrade other than RollingUpdate, files that
 // are not artifacts of the package, and a package without the VNF's flavor; and nf.Conflict
 // if the VNF is not instantiated.
 func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNFPackageRequest) (nf.Occurrence, error) {
@@ -201,26 +202,50 @@ func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNF
 		if in.Files, err = filesOf(nf.VNFChangePackage, v, p, in.Params); err != nil {
 			return record{}, err
 		}
-		in.Scale, in.MaxScale = scaleAfter(in.Scale, flavor, in.Level)
+		stays, err := m.resolve.scaleAfter(ctx, v, flavor, in)
+		if err != nil {
+			return record{}, err
+		}
 		after.Extensions, after.Configurable = merged(v.Extensions, req.Extensions), merged(v.Configurable, req.Configurable)
 		if after.VIMs, err = m.resolve.reconnected(ctx, nf.VNFChangePackage, v, connecting{req.VIMs, req.Check}); err != nil {
 			return record{}, err
 		}
 		inputs := inputsOf(in.Params, in.Flavor, orDefault(in.Level, flavor.DefaultLevel))
+		if len(stays) > 0 {
+			inputs[nf.ScaleParameter] = stays
+		}
 		return record{Task: task{After: after, Inputs: inputs, Confirm: confirm}}, checkTexts(string(nf.VNFChangePackage), "VNF "+v.ID, after)
 	})
 }
 
-// scaleAfter returns the levels of the scaling aspects of a VNF with a new package, and the
-// highest ones.
-func scaleAfter(present map[string]int, f tosca.Flavor, level string) (levels, highest map[string]int) {
-	levels, highest = scaleOf(f, level)
-	for aspect, at := range present {
-		if most, has := highest[aspect]; has {
-			levels[aspect] = min(at, most)
+// scaleAfter sets the levels of the scaling aspects of a VNF with a new package, and the
+// highest ones. An aspect that was scaled stays at its level; so do all if the new package
+// does not have the VNF's instantiation level. The others get that of the instantiation
+// level. It returns the levels that stay, as a parameter of the package; and nf.Unsupported
+// if the new package does not have one of them: pods would go without a request to remove
+// them.
+func (rs resolver) scaleAfter(ctx context.Context, v nf.VNF, f tosca.Flavor, after *nf.InstantiatedVNF) (stays map[string]any, err error) {
+	before := v.Instantiated
+	present, err := rs.flavor(ctx, v.Running(), before.Flavor)
+	if err != nil {
+		return nil, err
+	}
+	from := present.AspectLevels(before.Level)
+	after.Scale, after.MaxScale = scaleOf(f, after.Level)
+	stays = map[string]any{}
+	for _, aspect := range slices.Sorted(maps.Keys(before.Scale)) {
+		at := before.Scale[aspect]
+		most, has := after.MaxScale[aspect]
+		switch {
+		case at == from[aspect] && after.Level == before.Level:
+		case at > most:
+			return nil, nf.E(nf.Unsupported, string(nf.VNFChangePackage), "VNF "+v.ID,
+				fmt.Errorf("the scaling aspect %q is at level %d, and the highest level of the new package is %d: scale the VNF in first", aspect, at, most))
+		case has:
+			after.Scale[aspect], stays[aspect] = at, at
 		}
 	}
-	return levels, highest
+	return stays, nil
 }
 
 // levelAfter returns the instantiation level of a VNF, if its new package has it.

@@ -152,6 +152,7 @@ func inputsOf(extra map[string]any, flavor, level string) map[string]any {
 	}
 	delete(inputs, namespaceParameter)
 	delete(inputs, clustersParameter)
+	delete(inputs, nf.ScaleParameter) // scaleStatus has the levels
 	delete(inputs, nf.HookHostsParameter)
 	delete(inputs, nf.HookSecretParameter)
 	inputs[nf.FlavorParameter] = flavor

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,21 @@ func TestVNFLife(t *testing.T) {
 			t.Errorf("%s was not replaced", former)
 		}
 	}
+	for name, text := range files {
+		files[name] = strings.ReplaceAll(text, csartest.VNFD, otherVNFD)
+	}
+	files["Files/kubernetes/web.yaml"] = strings.Replace(webWorkload, "replicas: 1", "replicas: 2", 1)
+	delete(files, "sample.mf")
+	files["sample.mf"] = csartest.Manifest(files)
+	s.upload("web-2", files)
+	o, err = m.ChangePackage(ctx, v.ID, nf.ChangeVNFPackageRequest{VNFD: otherVNFD})
+	if v = ends("the change of the package", o, err); len(v.Instantiated.VNFCs) != 4 || v.Instantiated.Scale["front"] != 2 {
+		t.Errorf("with the new package, two steps and two pods, the VNF is %+v", v.Instantiated)
+	}
+	o, err = m.Scale(ctx, v.ID, nf.ScaleVNFRequest{In: true, Aspect: "front", Steps: 2})
+	if v = ends("the scaling in", o, err); len(v.Instantiated.VNFCs) != 2 || v.Instantiated.Scale["front"] != 0 {
+		t.Errorf("without steps, the VNF is %+v", v.Instantiated)
+	}
 	o, err = m.Terminate(ctx, v.ID, nf.TerminateVNFRequest{})
 	if v = ends("the termination", o, err); v.Instantiated != nil {
 		t.Errorf("the terminated VNF is %+v", v)
@@ -115,4 +131,5 @@ func TestVNFLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.want(http.StatusNoContent, s.do("DELETE", "/v1/packages/web", nil))
+	s.want(http.StatusNoContent, s.do("DELETE", "/v1/packages/web-2", nil))
 }
