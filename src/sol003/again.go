@@ -38,7 +38,7 @@ func (m *Manager) again(ctx context.Context, id string, key nf.RequestKey, verb 
 	}
 	key.Client += "\x00" + name + " " + id
 	_, err = m.accept(ctx, o.VNF, key, func() (operation.Request, error) {
-		r, v, _, err := m.failed(ctx, name, id)
+		r, v, _, err := m.failed(ctx, name, id, nf.OccurrenceFailedTemp)
 		if err != nil {
 			return operation.Request{}, err
 		}
@@ -61,15 +61,22 @@ func (m *Manager) again(ctx context.Context, id string, key nf.RequestKey, verb 
 }
 
 // failed returns an occurrence that has failed temporarily, with its VNF and the revisions
-// of both. It returns nf.Conflict in another state, and nf.Busy while an attempt runs.
-func (m *Manager) failed(ctx context.Context, verb, id string) (r record, v nf.VNF, read [2]store.Revision, err error) {
+// of both. It may also be in the other state, if its VNF still names it. It returns
+// nf.Conflict in another state, and nf.Busy while an attempt runs.
+func (m *Manager) failed(ctx context.Context, verb, id string, or nf.OccurrenceState) (r record, v nf.VNF, read [2]store.Revision, err error) {
 	if r, read[0], err = m.occurrences.GetRevision(ctx, id); err != nil {
 		return r, v, read, err
 	}
-	if r.State != nf.OccurrenceFailedTemp {
-		return r, v, read, nf.E(nf.Conflict, verb, "occurrence "+id, fmt.Errorf("it is %s: %w", r.State, errNotFailed))
+	if r.State != nf.OccurrenceFailedTemp && r.State != or {
+		return r, v, read, notFailed(verb, r)
 	}
-	if v, read[1], err = m.vnfs.GetRevision(ctx, r.VNF); err != nil {
+	v, read[1], err = m.vnfs.GetRevision(ctx, r.VNF)
+	switch {
+	case err != nil && nf.KindOf(err) != nf.NotFound:
+		return r, v, read, err
+	case r.State.Final() && (err != nil || v.Occurrence != id):
+		return r, v, read, notFailed(verb, r)
+	case err != nil:
 		return r, v, read, err
 	}
 	lock := lockOf(&v)
@@ -80,6 +87,10 @@ func (m *Manager) failed(ctx context.Context, verb, id string) (r record, v nf.V
 		return r, v, read, nf.E(nf.Conflict, verb, "occurrence "+id, errNotFailed)
 	}
 	return r, v, read, nil
+}
+
+func notFailed(verb string, r record) error {
+	return nf.E(nf.Conflict, verb, "occurrence "+r.ID, fmt.Errorf("it is %s: %w", r.State, errNotFailed))
 }
 
 // Fail makes an occurrence that has failed temporarily fail. What it has done stays: a VNF
@@ -107,7 +118,8 @@ func (m *Manager) Fail(ctx context.Context, id string) (nf.Occurrence, error) {
 // failing returns the ops that make an occurrence fail: the notice, the occurrence, the
 // VNF, and the release of the packages that the VNF does not need.
 func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store.Op, err error) {
-	r, v, read, err := m.failed(ctx, "fail", id)
+	// A process that has died may have left a failed occurrence with its VNF unchanged.
+	r, v, read, err := m.failed(ctx, "fail", id, nf.OccurrenceFailed)
 	if err != nil {
 		return r, nil, err
 	}
@@ -126,8 +138,10 @@ func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store
 	}
 	now := m.now()
 	v.Updated = now
-	r.Changes++
-	r.enter(nf.OccurrenceFailed, now)
+	if r.State != nf.OccurrenceFailed {
+		r.Changes++
+		r.enter(nf.OccurrenceFailed, now)
+	}
 	r.Noticed, r.Task.Inputs, r.Task.Secret = r.State, withoutHosts(r.Task.Inputs), nil
 	if ops, err = noticeOps(ctx, m.notices, noticeOf(r, v)); err != nil {
 		return r, nil, err
@@ -149,6 +163,23 @@ func (m *Manager) failing(ctx context.Context, id string) (r record, ops []store
 		ops = append(ops, released...)
 	}
 	return r, ops, nil
+}
+
+// vnf returns a VNF and its revision. If a process has died after it stored that the VNF's
+// occurrence has failed, vnf first completes this.
+func (m *Manager) vnf(ctx context.Context, id string) (v nf.VNF, read store.Revision, err error) {
+	v, read, err = m.vnfs.GetRevision(ctx, id)
+	if err != nil || v.Occurrence == "" || v.Operation != "" {
+		return v, read, err
+	}
+	o, err := m.occurrences.Get(ctx, v.Occurrence)
+	if err != nil || o.State != nf.OccurrenceFailed {
+		return v, read, nf.IgnoreNotFound(err)
+	}
+	if _, err := m.Fail(ctx, o.ID); err != nil && nf.KindOf(err) != nf.Conflict { // another request has completed it
+		return v, read, err
+	}
+	return m.vnfs.GetRevision(ctx, id)
 }
 
 // Cancel cancels the present attempt at an occurrence. A graceful cancellation lets the

@@ -161,7 +161,7 @@ func changed(err error) bool { return errors.As(err, new(*store.WriteError)) }
 // deletion returns the ops that delete a VNF: the notice, the VNF, and its hold on the
 // package.
 func (m *Manager) deletion(ctx context.Context, id string) ([]store.Op, error) {
-	v, read, err := m.vnfs.GetRevision(ctx, id)
+	v, read, err := m.vnf(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,13 @@ import (
 func (m *Manager) Operations() operation.OfKind { return m.ledger.OfKind(nf.VNFSubject) }
 
 // VNF returns a VNF, or nf.NotFound.
-func (m *Manager) VNF(ctx context.Context, id string) (nf.VNF, error) { return m.vnfs.Get(ctx, id) }
+func (m *Manager) VNF(ctx context.Context, id string) (nf.VNF, error) {
+	v, _, err := m.vnf(ctx, id)
+	if v.ID != "" {
+		err = nil // it is shown as it is stored
+	}
+	return v, err
+}
 
 // VNFsFrom yields the VNFs after the cursor, ordered by id. If the store has an index, it
 // leaves out those that do not meet the conditions of the cursor.

@@ -44,7 +44,7 @@ var errChecked = errors.New("the request can be accepted")
 func (m *Manager) begin(ctx context.Context, id string, kind nf.OccurrenceOperation, req nf.VNFRequest, prepare plan) (nf.Occurrence, error) {
 	verb := verbOf(kind)
 	return m.accept(ctx, id, req.Key, func() (operation.Request, error) {
-		v, err := m.vnfs.Get(ctx, id)
+		v, _, err := m.vnf(ctx, id)
 		if err != nil {
 			return operation.Request{}, err
 		}
