@@ -190,7 +190,7 @@ func TestChange(t *testing.T) {
 				w.create(t, s, request())
 				w.refused = tc.refuse
 				op, err := s.Change(t.Context(), oam, nf.SharedChangeRequest{Edit: func(n *nf.Network) error {
-					n.Spec, n.Keep = json.RawMessage(`{"wires":["c","b"]}`), true
+					n.Spec, n.Keep, n.Description, n.Labels = json.RawMessage(`{"wires":["c","b"]}`), true, "new", map[string]string{"a": "b"}
 					return nil
 				}})
 				must(t, err)
@@ -199,6 +199,9 @@ func TestChange(t *testing.T) {
 				must(t, err)
 				if op.State != tc.state || n.State != nf.SharedActive || (n.Failure.Message != "") != (tc.refuse != "") {
 					t.Errorf("%s: the operation is %s, the network %s: %s", tc.reason, op.State, n.State, n.Failure)
+				}
+				if changed := tc.refuse == ""; !n.Keep || (n.Description == "new") != changed || (n.Labels["a"] == "b") != changed {
+					t.Errorf("%s: the network is kept %t, is %q and has the labels %v", tc.reason, n.Keep, n.Description, n.Labels)
 				}
 				if diff := cmp.Diff(tc.objects, w.applied()); diff != "" || len(n.Inventory) != len(tc.objects) {
 					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

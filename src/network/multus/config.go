@@ -91,7 +91,7 @@ func reasonAgainst(spec map[string]any, capability string) string {
 	asked, _ := spec[capabilitiesField].(map[string]any)
 	address, _ := ipamOf(spec)["type"].(string)
 	switch {
-	case spec["existing"] != nil:
+	case spec[existingField] != nil:
 		return "the network's specification does not declare capabilities." + capability
 	case spec["raw"] != nil:
 		return "no plugin of the network declares capabilities." + capability

@@ -22,7 +22,7 @@ func (Driver) Connect(n nf.Network, namespace string, a nf.Attachment, replicas 
 	}
 	t := attaching{checker: &schema.Checker{}, spec: spec, can: capabilities(spec), ipam: ipamOf(spec), asked: a, replicas: replicas}
 	selection := map[string]any{"name": n.Name, "namespace": namespace}
-	if existing, ok := spec["existing"].(map[string]any); ok {
+	if existing, ok := spec[existingField].(map[string]any); ok {
 		maps.Copy(selection, existing)
 	}
 	if ips := t.ips(); len(ips) > 0 {

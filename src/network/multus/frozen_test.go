@@ -9,7 +9,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/network/multus"
 )
 
-// TestFrozen changes the fixed addresses of a network.
+// TestFrozen changes networks that may have attached pods.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	const two, one, none = `{"fixed": ["10.1.0.9", "10.1.0.10"]}`, `{"fixed": ["10.1.0.10"]}`, `{}`
@@ -23,6 +23,11 @@ func TestFrozen(t *testing.T) {
 		"Added":    {"an address can be added", one, two, true, nil},
 		"Same":     {"or stay", two, two, true, nil},
 		"Detached": {"no pod has an address", two, none, false, nil},
+		"Resource": {"the containers ask for the resource", `{"resource_name": "a/b"}`, `{"resource_name": "a/c"}`, true, []string{"spec.resource_name: cannot be changed while instances are attached: it is in the templates of their pods"}},
+		"Free":     {"no container asks for it", `{"resource_name": "a/b"}`, `{"resource_name": "a/c"}`, false, nil},
+		"Existing": {"the pods name the definition", `{"existing": {"name": "a", "namespace": "n"}}`, `{"existing": {"name": "b", "namespace": "n"}}`, true, []string{"spec.existing: cannot be changed while instances are attached: it is in the templates of their pods"}},
+		"Defined":  {"and not one of this service", `{"existing": {"name": "a", "namespace": "n"}}`, `{"type": "macvlan"}`, true, []string{"spec.existing: cannot be changed while instances are attached: it is in the templates of their pods"}},
+		"Type":     {"a definition can have another configuration", `{"type": "macvlan"}`, `{"type": "ipvlan"}`, true, nil},
 		"Garbage":  {"a specification is an object", `[]`, two, true, []string{"spec: cannot be compared with the present one"}},
 	}
 	for name, tc := range cases {

@@ -14,6 +14,7 @@ package multus
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,14 +41,23 @@ const ResourceAnnotation = "k8s.v1.cni.cncf.io/resourceName"
 // Kinds returns nil: a specification depends on no API of its region.
 func (Driver) Kinds() []nf.Ref { return nil }
 
-// Frozen reports fixed addresses that would be removed while instances are attached. Their
-// pods may have the addresses, which would be given to others, and need the definition for
-// fixed addresses. Other changes reach the pods that are created after them.
+// Frozen reports what cannot be changed while instances are attached: the templates of
+// their pods name the definition and the resource, and their pods may have the fixed
+// addresses, which would be given to others. Other changes reach the pods that are created
+// after them.
 func (Driver) Frozen(before, after json.RawMessage, attached bool) nf.Violations {
 	c := &schema.Checker{}
 	was, is, ok := schema.Change(c, before, after)
+	if !ok || !attached {
+		return c.Wrong
+	}
+	for _, field := range []string{existingField, resourceField} {
+		if !reflect.DeepEqual(was[field], is[field]) {
+			c.Fault("spec."+field, "cannot be changed while instances are attached: it is in the templates of their pods")
+		}
+	}
 	for _, address := range schema.ListOf(was, fixedField) {
-		if ok && attached && !slices.Contains(schema.ListOf(is, fixedField), address) {
+		if !slices.Contains(schema.ListOf(is, fixedField), address) {
 			c.Fault("spec."+fixedField, "must keep %v while instances are attached", address)
 		}
 	}
@@ -76,7 +86,7 @@ func (Driver) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
-	if spec["existing"] != nil {
+	if spec[existingField] != nil {
 		return nil, nil
 	}
 	names := []string{n.Name}

@@ -21,6 +21,7 @@ const (
 	resourceField     = "resource_name"
 	nodeLocalField    = "node_local"
 	fixedField        = "fixed"
+	existingField     = "existing"
 )
 
 var driverFields = []string{chainField, versionField, capabilitiesField, resourceField, nodeLocalField, fixedField}
@@ -46,7 +47,7 @@ var (
 
 	// existingForm is a definition that someone else has made.
 	existingForm = schema.Shape{Fields: map[string]schema.Field{
-		"existing": schema.Required(schema.Object(schema.Shape{Fields: map[string]schema.Field{
+		existingField: schema.Required(schema.Object(schema.Shape{Fields: map[string]schema.Field{
 			"namespace": schema.Required(schema.Matching(schema.LabelPattern, "the name of a namespace")),
 			"name":      schema.Required(schema.Matching(schema.LabelPattern, "the name of a NetworkAttachmentDefinition without dots: multus does not find others")),
 		}})),
@@ -110,7 +111,7 @@ func (d Driver) check(c *schema.Checker, given map[string]any) map[string]any {
 
 func checkSpec(c *schema.Checker, given map[string]any) map[string]any {
 	var forms []string
-	for _, form := range []string{"type", "existing", "raw"} {
+	for _, form := range []string{"type", existingField, "raw"} {
 		if given[form] != nil {
 			forms = append(forms, form)
 		}
@@ -124,7 +125,7 @@ func checkSpec(c *schema.Checker, given map[string]any) map[string]any {
 		return nil
 	}
 	switch forms[0] {
-	case "existing":
+	case existingField:
 		return existingForm.Check(c, "spec", given)
 	case "raw":
 		return rawForm.Check(c, "spec", given)

@@ -68,10 +68,21 @@ func kudObjects(n nf.Network, namespace string, s spec) ([]*unstructured.Unstruc
 
 func hasPorts(s spec) bool { return len(schema.ListOf(s, "ports")) > 0 }
 
-// frozenKud reports a move between a switch of the controller and ports made by hand.
+// frozenKud reports a move between a switch of the controller and ports made by hand, and
+// ports that are no longer as the templates of pods have them.
 func frozenKud(c *schema.Checker, before, after spec, attached bool) {
-	if attached && hasPorts(before) != hasPorts(after) {
+	if !attached {
+		return
+	}
+	if hasPorts(before) != hasPorts(after) {
 		c.Fault("spec.ports", "cannot be added or removed while pods are attached: their interfaces are on another logical switch")
+		return
+	}
+	for _, port := range schema.ListOf(before, "ports") {
+		same := func(other any) bool { return equal(port, other) }
+		if fields, _ := port.(map[string]any); !slices.ContainsFunc(schema.ListOf(after, "ports"), same) {
+			c.Fault("spec.ports", "must keep the port %v as it is while pods are attached: its name and addresses are in their templates", fields["name"])
+		}
 	}
 }
 

@@ -206,6 +206,9 @@ func TestFrozen(t *testing.T) {
 		"Same":         {"an equal specification is no change", "nodus", `{"subnets": ["10.1.0.0/24"]}`, `{"subnets": ["10.1.0.0/24"], "gateways": ["10.1.0.1"]}`, true, nil},
 		"Definition":   {"a definition can change", "kud-ovn", `{"flavor": "kud-ovn"}`, `{"flavor": "kud-ovn", "mtu": 1400}`, true, nil},
 		"KudPorts":     {"the pods are on the switch of the controller", "kud-ovn", `{"flavor": "kud-ovn"}`, `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, true, []string{"spec.ports"}},
+		"KudMore":      {"a port can be added", "kud-ovn", `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, `{"flavor": "kud-ovn", "ports": [{"name": "b", "mac": "02:00:00:00:00:02", "ips": ["10.1.0.8/24"]}, {"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, true, nil},
+		"KudLess":      {"pods may be on the port", "kud-ovn", `{"flavor": "kud-ovn", "ports": [{"name": "b", "mac": "02:00:00:00:00:02", "ips": ["10.1.0.8/24"]}, {"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, true, []string{"spec.ports"}},
+		"KudMAC":       {"with its addresses", "kud-ovn", `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:02", "ips": ["10.1.0.9/24"]}]}`, true, []string{"spec.ports"}},
 		"KudFree":      {"no pod is on a switch", "kud-ovn", `{"flavor": "kud-ovn"}`, `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, false, nil},
 	}
 	for name, tc := range cases {
