@@ -83,7 +83,15 @@ type SharedTask struct {
 	Used   bool            `json:"used,omitempty"`   // of remove: the resource is in use again, and remains
 	Failed bool            `json:"failed,omitempty"` // of remove: the resource had failed before
 
-	Restart []string `json:"restart,omitempty"` // of change: the instances whose workloads are restarted
+	Restart []string     `json:"restart,omitempty"` // of change: the instances whose workloads are restarted
+	Former  *SharedAbout `json:"former,omitempty"`  // of change: what the undo restores besides the spec, except that the resource is kept; nil: nothing
+}
+
+// SharedAbout is what a shared resource has besides its spec, and can be changed.
+type SharedAbout struct {
+	Keep        bool              `json:"keep,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
 }
 
 // ServiceTask is what an operation on a network service has to do.

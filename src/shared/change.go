@@ -48,6 +48,7 @@ func (r *Resources) Change(ctx context.Context, id string, req nf.SharedChangeRe
 		op := r.operation(c.before, nf.SharedChange, req.Timeout, req.Trace)
 		task := r.cfg.Task(&op)
 		task.Spec, op.Warnings = c.after.Spec, c.kept()
+		task.Former = &nf.SharedAbout{Keep: c.before.Keep, Description: c.before.Description, Labels: c.before.Labels}
 		if req.Restart {
 			for _, u := range c.users {
 				task.Restart = append(task.Restart, u.Subject.ID)

@@ -41,6 +41,10 @@ func (r *run) finish(s nf.Shared) error {
 	}
 	r.all.locks.Release(r.attempt, func(stored *nf.Shared) {
 		stored.State, stored.Spec, stored.Inventory, stored.Failure = nf.SharedActive, s.Spec, refs, failure
+		if was := r.task().Former; was != nil && r.op().Undoing {
+			// Whoever relied on keep meanwhile does not lose the resource.
+			stored.Keep, stored.Description, stored.Labels = stored.Keep || was.Keep, was.Description, was.Labels
+		}
 	})
 	return nil
 }
