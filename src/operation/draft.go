@@ -175,6 +175,9 @@ func (d *draft) try(ctx context.Context, a *Attempt, edit func(*nf.Operation), a
 		if d.taken = stored.Claim != a.job.Token; d.taken {
 			return d.stored, ErrTaken
 		}
+		if len(d.edits) > 0 && d.stored.ID != "" { // a write whose answer was lost may have stored what the edits add
+			stored.Steps, stored.Warnings = d.stored.Steps, d.stored.Warnings
+		}
 		d.stored, d.read, d.text = stored, read, nil
 	}
 	op := d.edited(d.stored)

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -77,4 +78,39 @@ func TestFlush(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFlushTwice loses the answer to a write of two steps, which is repeated.
+func TestFlushTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := memory.New()
+		var lost atomic.Int32
+		l := ledgerOf(t, storetest.Failing{KV: kv, Lose: func(method, key string) error {
+			if method == "Put" && strings.HasPrefix(key, "operations/") && lost.Add(1) == 2 {
+				return nf.E(nf.Unreachable, "use", "the store", nil)
+			}
+			return nil
+		}})
+		op := nf.Operation{ID: "op-1", Subject: nf.Subject{Kind: "thing", ID: "a"}, State: nf.Running, Claim: "mine"}
+		if err := l.operations.Insert(t.Context(), op.ID, op); err != nil {
+			t.Fatal(err)
+		}
+		lost.Store(0)
+		a := &Attempt{cfg: &l.workers.cfg, ledger: l, workers: l.workers, job: Job{ID: op.ID, Token: "mine"}, op: op, log: l.workers.cfg.Logger, draft: newDraft()}
+		if err := l.workers.claims.Insert(t.Context(), op.ID, claim{Operation: op.ID, Token: "mine"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, phase := range []nf.Phase{nf.PhaseReserve, nf.PhaseApply, nf.PhaseWait} {
+			if err := a.beginStep(t.Context(), Step{Step: nf.Step{StepID: nf.StepID{Phase: phase}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-time.After(5 * flushSteps)
+		synctest.Wait()
+		a.draft.stop()
+		stored, err := store.NewTable[nf.Operation](kv, "operations/", "operation").Get(t.Context(), op.ID)
+		if err != nil || len(stored.Steps) != 3 || !stored.Steps[2].Finished.IsZero() || lost.Load() < 3 {
+			t.Errorf("after %d writes, the steps are %+v: %v; want three, of which the last one runs", lost.Load(), stored.Steps, err)
+		}
+	})
 }
