@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	gcDelay    = time.Minute      // before the first search for stale records: it reads every record, and a start does not wait for it
-	gcInterval = 10 * time.Minute // between two searches
+	maxFailures = 10               // operations that one search tries in vain to delete
+	gcDelay     = time.Minute      // before the first search for stale records: it reads every record, and a start does not wait for it
+	gcInterval  = 10 * time.Minute // between two searches
 )
 
 // StaleRecords maps a description of each stale record to the function that
@@ -52,6 +53,8 @@ type staleSearch struct {
 	expired []string       // ids of operations past their retention that no subject needs: there may be very many
 	found   StaleRecords
 	locks   StaleRecords // those of found that are locks
+
+	complete bool // expired has all
 }
 
 // run searches every ten minutes, until the context ends. Requests need no search: what a
@@ -80,6 +83,8 @@ func (c *collector) collect(ctx context.Context) error {
 		case c.workers.cfg.Sole:
 			err = c.remove(ctx, r.locks, r.locks)
 		}
+	}
+	if r.complete {
 		err = errors.Join(err, c.expire(ctx, r.expired))
 	}
 	c.before = r.found
@@ -105,6 +110,7 @@ func (c *collector) remove(ctx context.Context, before, now StaleRecords) error 
 // expire deletes expired operations. It reads each again when it deletes it.
 func (c *collector) expire(ctx context.Context, expired []string) error {
 	deleted := 0
+	var errs []error
 	for _, id := range expired {
 		op, err := c.workers.ledger.Get(ctx, id)
 		if err != nil && nf.KindOf(err) == nf.NotFound { // another replica has deleted it
@@ -117,14 +123,18 @@ func (c *collector) expire(ctx context.Context, expired []string) error {
 			err = c.workers.ledger.deleteRecords(ctx, op)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot delete operation %s: %w", id, err)
+			errs = append(errs, fmt.Errorf("cannot delete operation %s: %w", id, err))
+			if ctx.Err() != nil || nf.KindOf(err) == nf.Unreachable || len(errs) == maxFailures {
+				break
+			}
+			continue
 		}
 		deleted++
 	}
 	if deleted > 0 {
 		c.workers.cfg.Logger.InfoContext(ctx, "expired operations deleted", "operations", deleted)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // search reads the store. After an error, the result has only a part of the stale
@@ -145,6 +155,7 @@ func (c *collector) search(ctx context.Context) (*staleSearch, error) {
 		}
 		r.add(op)
 	}
+	r.complete = true
 	for _, lock := range r.named.locks { // of operations that have ended or do not exist
 		r.found[lock.what] = func(ctx context.Context) error { return lock.release(ctx, r.now.UTC()) }
 	}

@@ -329,3 +329,36 @@ func TestStaleRecords(t *testing.T) {
 		}
 	})
 }
+
+// TestExpiresBesideDamage checks that one record that cannot be read, and one operation
+// that cannot be deleted, do not keep the other expired operations.
+func TestExpiresBesideDamage(t *testing.T) {
+	bubble(t, func(t *testing.T, g *group) {
+		operations := store.NewTable[nf.Operation](g.kv, "operations/", "operation")
+		for _, id := range []string{"op-1", "op-2"} {
+			op := nf.Operation{ID: id, Subject: nf.Subject{Kind: kind, ID: "a"}, State: nf.Succeeded, Finished: time.Now().Add(-48 * time.Hour)}
+			if err := operations.Insert(t.Context(), id, op); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.join(t, sweeping(false, func(operation.StaleRecords) error { return errors.New("it cannot be decrypted") }), func(_ *operation.Config, k *operation.Kind) {
+			k.Expire = func(_ context.Context, op nf.Operation) error {
+				if op.ID == "op-1" {
+					return errors.New("it cannot be deleted")
+				}
+				return nil
+			}
+		}).run(t)
+		pass(t, 2*time.Minute)
+		var left []string
+		for op, err := range operations.All(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, op.ID)
+		}
+		if diff := cmp.Diff([]string{"op-1"}, left); diff != "" {
+			t.Errorf("the operations that are left (-want +got):\n%s", diff)
+		}
+	})
+}
