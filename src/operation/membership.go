@@ -20,6 +20,7 @@ type membership struct {
 	id         string
 	member     *lease.Member
 	closing    atomic.Bool               // it claims no more work
+	lost       atomic.Bool               // its operations are being stopped
 	validUntil atomic.Pointer[time.Time] // until when the other replicas consider this one alive
 }
 
@@ -111,13 +112,12 @@ func (w *Workers) Run(ctx context.Context) error {
 func (w *Workers) serve(ctx context.Context, t *membership) {
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx)) // the membership outlives the operations
 	defer stopRenewing()
-	var lost atomic.Bool
 	active, lose := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lose(nil)
 	var renewer, pools sync.WaitGroup
 	renewer.Go(func() {
 		w.renew(renewing, t, func() {
-			lost.Store(true)
+			t.lost.Store(true)
 			lose(lease.ErrLost)
 			stopRenewing() // or this replica would claim operations that it does not run
 		})
@@ -129,7 +129,7 @@ func (w *Workers) serve(ctx context.Context, t *membership) {
 	pools.Wait()
 	stopRenewing()
 	renewer.Wait()
-	w.endMembership(ctx, t, lost.Load())
+	w.endMembership(ctx, t)
 }
 
 // work runs the operations of one kind, until the service ends or the membership
@@ -157,7 +157,7 @@ func (w *Workers) work(ctx, active context.Context, p *pool) {
 }
 
 // endMembership ends a membership. It leaves queued operations to other replicas.
-func (w *Workers) endMembership(ctx context.Context, t *membership, lost bool) {
+func (w *Workers) endMembership(ctx context.Context, t *membership) {
 	w.mu.Lock()
 	w.membership = nil
 	clear(w.tracked) // first: an operation that is still being accepted is not queued any more
@@ -165,7 +165,7 @@ func (w *Workers) endMembership(ctx context.Context, t *membership, lost bool) {
 	for _, p := range w.kinds {
 		p.queue.clear()
 	}
-	if lost {
+	if t.lost.Load() {
 		w.cfg.LeaseEnded(true)
 		w.cfg.Logger.ErrorContext(ctx, "this replica has lost its lease, and has stopped its operations", "replica", t.id)
 	}

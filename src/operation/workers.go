@@ -202,7 +202,7 @@ func (w *Workers) Queued() int {
 // Healthy returns nf.Unreachable while this replica holds no lease. In that
 // state it accepts no operation.
 func (w *Workers) Healthy(context.Context) error {
-	if w.currentMembership() == nil {
+	if t := w.currentMembership(); t == nil || t.lost.Load() {
 		return nf.E(nf.Unreachable, "run", "operations", errNoLease)
 	}
 	return nil

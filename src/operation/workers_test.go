@@ -236,6 +236,9 @@ func TestLostLeaseClaims(t *testing.T) {
 		if diff := cmp.Diff([]string{"op-1", "op-2"}, slices.Sorted(slices.Values(two.performed()))); diff != "" {
 			t.Errorf("the other replica takes both (-want +got):\n%s", diff)
 		}
+		if err := one.Healthy(t.Context()); nf.KindOf(err) != nf.Unreachable {
+			t.Errorf("a replica without a lease can get requests: %v", err)
+		}
 		close(stopping)
 	})
 }
