@@ -119,7 +119,7 @@ func (ms *membership) leave(ctx context.Context) error {
 // scan makes the shards that run here match those that are assigned to this
 // replica.
 func (ms *membership) scan(ctx context.Context) error {
-	now := ms.o.now()
+	now := time.Now() // monotonic: the clock may be set back
 	if now.Before(ms.nextScan) {
 		return nil
 	}
@@ -234,7 +234,7 @@ func (ms *membership) start(ctx context.Context, name string) *Shard {
 	if s == nil {
 		ctx, stop := context.WithCancel(ctx)
 		s = &Shard{
-			Name: name, o: ms.o, wakeCh: delay.NewSignal(), surveyed: ms.o.now(), workers: map[string]*worker{}, cancel: stop,
+			Name: name, o: ms.o, wakeCh: delay.NewSignal(), surveyed: time.Now(), workers: map[string]*worker{}, cancel: stop,
 		}
 		s.running.Go(func() { ms.o.source.Serve(ctx, s) })
 		ms.shards[name] = s

@@ -24,8 +24,12 @@ import (
 )
 
 const (
-	sendTime  = 10 * time.Second // for one request, with its redirects and the answer
-	dialTime  = 5 * time.Second
+	sendTime = 10 * time.Second // for one request, with its redirects and the answer
+	dialTime = 5 * time.Second
+
+	pingAfter   = 10 * time.Second // without data on a connection that is used
+	pingTimeout = 5 * time.Second
+
 	maxAnswer = 4 << 10 // bytes read of a response body, which is ignored
 	maxHops   = 3       // redirects that one request follows
 )
@@ -95,6 +99,8 @@ func (c SendConfig) Transport() *http.Transport {
 		IdleConnTimeout:        time.Minute,
 		TLSHandshakeTimeout:    dialTime,
 		MaxResponseHeaderBytes: 64 << 10,
+		// Without pings, a connection to a host that is gone would be used until TCP gives up.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	if c.TLS != nil {
 		out.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -99,10 +99,10 @@ func (s *Shard) stopWorkers(queues map[string]Queue) {
 // survey makes all workers check for changes at the configured interval: not
 // every change arrives as a signal.
 func (s *Shard) survey() {
-	if s.o.now().Sub(s.surveyed) < s.o.cfg.Survey {
+	if time.Since(s.surveyed) < s.o.cfg.Survey {
 		return
 	}
-	s.surveyed = s.o.now()
+	s.surveyed = time.Now()
 	for _, w := range s.workers {
 		w.review()
 	}
