@@ -172,6 +172,9 @@ func (cs *clientCertificates) refuse(ctx context.Context, r nf.CertificateReques
 	refusal := nf.CertificateRefusal{Name: r.Name, Cause: "CertificateSigningRequest " + r.Name + " " + cause, Time: cs.clock().UTC()}
 	_, err := cs.store(ctx, func(stored *nf.CertificateRenewal) {
 		if stored.Request != nil && stored.Request.Name == r.Name {
+			if former := stored.Refusal; former != nil {
+				refusal.Since = former.First()
+			}
 			stored.Request, stored.Refusal = nil, &refusal
 		}
 	})
@@ -198,10 +201,16 @@ func (cs *clientCertificates) issued(ctx context.Context, r nf.CertificateReques
 func (cs *clientCertificates) conclude(ctx context.Context, err error) {
 	cs.mu.Lock()
 	before := cs.failure
+	if err == nil && before != nil && cs.stored.Refusal != nil {
+		err = before // only a pause: nothing was renewed
+	}
 	if cs.failure = err; err != nil && before == nil {
 		cs.failing = cs.clock()
 		if r := cs.stored.Request; r != nil && r.Created.Before(cs.failing) {
 			cs.failing = r.Created
+		}
+		if r := cs.stored.Refusal; r != nil && r.First().Before(cs.failing) {
+			cs.failing = r.First()
 		}
 	}
 	cs.mu.Unlock()
@@ -219,7 +228,7 @@ func (cs *clientCertificates) progress() renewalProblem {
 	defer cs.mu.Unlock()
 	p := renewalProblem{failure: cs.failure, since: cs.failing, expires: cs.shown.Expires}
 	if refusal := cs.stored.Refusal; p.failure == nil && refusal != nil {
-		p.failure, p.since = errors.New(refusal.Cause), refusal.Time
+		p.failure, p.since = errors.New(refusal.Cause), refusal.First()
 	}
 	if cs.stored.Request != nil {
 		p.request = cs.stored.Request.Name

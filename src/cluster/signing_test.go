@@ -121,6 +121,33 @@ func TestCertificateAnswers(t *testing.T) {
 	}
 }
 
+// TestCertificateRefusedAgain refuses several requests: the renewal fails since the first one.
+func TestCertificateRefusedAgain(t *testing.T) {
+	a := newAuthority(t)
+	a.set(func(a *authority) { a.alter = func(c, _ *x509.Certificate) { c.Subject.CommonName = "other" } })
+	c := a.open()
+	round(t.Context(), c)
+	first := round(t.Context(), c).Credential.Failing
+	for range 3 {
+		a.set(func(a *authority) { a.pass(requestPause) })
+		for range 2 { // a request, and its pause
+			for _, state := range []nf.RegionState{round(t.Context(), c), round(t.Context(), a.open())} {
+				if state.Credential.Failing.IsZero() || state.Credential.Failing.After(first) {
+					t.Errorf("it fails since %v, want %v", state.Credential.Failing, first)
+				}
+			}
+		}
+	}
+	if len(a.objects) != 4 {
+		t.Errorf("%d requests, want 4", len(a.objects))
+	}
+	a.set(func(a *authority) { a.alter = func(*x509.Certificate, *x509.Certificate) {}; a.pass(requestPause) })
+	round(t.Context(), c)
+	if state := round(t.Context(), c); !state.Credential.Failing.IsZero() || state.Condition != nf.RegionAvailable {
+		t.Errorf("after a renewal: %+v", state)
+	}
+}
+
 // tryNodes sends a request.
 func (c *Cluster) tryNodes(ctx context.Context) error {
 	c.checkReady(ctx)

@@ -65,6 +65,15 @@ type CertificateRefusal struct {
 	Name  string    `json:"name"`
 	Cause string    `json:"cause"`
 	Time  time.Time `json:"time"`
+	Since time.Time `json:"since,omitzero"` // the first one since a certificate was issued; zero: Time
+}
+
+// First returns the time of the first refusal since a certificate was issued.
+func (r CertificateRefusal) First() time.Time {
+	if r.Since.IsZero() {
+		return r.Time
+	}
+	return r.Since
 }
 
 // Clone returns a copy that shares no pointer with r.
