@@ -109,6 +109,9 @@ func (m *Metrics) makeParts() {
 	m.notifications = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, and kubeconfigs that were handed over, by outcome: delivered, retried, or abandoned (now a dead letter).",
 	}, []string{"outcome"})
+	for _, outcome := range []string{"delivered", "retried", "abandoned"} {
+		m.notifications.WithLabelValues(outcome) // an alert does not see the increase of a counter that begins at 1
+	}
 }
 
 // Finished counts an operation that has reached its final state.
