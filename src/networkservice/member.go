@@ -59,9 +59,18 @@ func (r *run) begin(ctx context.Context, m nf.ServiceMember, spec nf.Spec) (nf.O
 		case ready(in) && same(present(in), spec):
 			return nf.Operation{}, nil
 		}
-		return r.services.cfg.Instances.Upgrade(ctx, id, nf.UpgradeRequest{Edit: replaced(spec), Options: r.options("apply", m)})
+		req := nf.UpgradeRequest{Edit: replaced(spec), Options: r.options("apply", m)}
+		op, err := r.services.cfg.Instances.Upgrade(ctx, id, req)
+		if confirm := nf.ConfirmOf(err); confirm != "" && r.undoes() {
+			req.Confirm = confirm // an undo deletes what the change has created
+			op, err = r.services.cfg.Instances.Upgrade(ctx, id, req)
+		}
+		return op, err
 	})
 }
+
+// undoes reports whether the members get back the specs that they had before a change.
+func (r *run) undoes() bool { return r.op().Undoing || r.op().Verb == nf.ServiceUndo }
 
 // terminate starts to terminate a member's instance. The id of the operation is empty if
 // the instance does not exist.
@@ -88,8 +97,12 @@ func (r *run) discard(ctx context.Context) error {
 	}
 	return r.together(ctx, failed, func(ctx context.Context, m nf.ServiceMember) (nf.Operation, error) {
 		return r.insist(ctx, func() (nf.Operation, error) {
-			op, err := r.services.cfg.Instances.Terminate(ctx, nf.MemberID(r.service.ID, m.Name),
-				nf.TerminateRequest{By: subjectOf(r.service.ID), Options: r.options("discard", m)})
+			id := nf.MemberID(r.service.ID, m.Name)
+			in, err := r.services.cfg.Instances.Instance(ctx, id)
+			if err != nil || in.Revision > 0 { // the operation that was waited for has completed it
+				return nf.Operation{}, operation.RecordError(nf.IgnoreNotFound(err))
+			}
+			op, err := r.services.cfg.Instances.Terminate(ctx, id, nf.TerminateRequest{By: subjectOf(r.service.ID), Options: r.options("discard", m)})
 			return op, nf.IgnoreNotFound(err)
 		})
 	})

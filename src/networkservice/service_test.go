@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -166,6 +168,47 @@ func TestCancel(t *testing.T) {
 		}
 		if got := w.running(); len(got) > 0 {
 			t.Errorf("the instances %v remain", got)
+		}
+	})
+}
+
+// TestRetryFinds retries a creation that was cancelled and kept. The instance of a member
+// becomes ready before it would be terminated.
+func TestRetryFinds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		s, _ := w.start(t)
+		req := request(member("gen", 1, "endless"))
+		req.OnFailure = nf.Keep
+		op, err := s.Create(t.Context(), req)
+		must(t, err)
+		for u, err := range s.Operations().Follow(t.Context(), "vpn", op.ID, 0) {
+			must(t, err)
+			if u.Operation != nil && strings.HasSuffix(steps(*u.Operation), "gen") {
+				break
+			}
+		}
+		synctest.Wait()
+		_, err = s.Operations().Cancel(t.Context(), "vpn", op.ID)
+		must(t, err)
+		end(t, s, op)
+		w.done()
+		op, err = s.Change(t.Context(), "vpn", nf.ServiceChangeRequest{Edit: replace(member("gen", 1, "endless")), Options: nf.Options{OnFailure: nf.Keep}})
+		must(t, err)
+		<-time.After(time.Minute) // it waits for the instantiation
+		w.mu.Lock()
+		in := w.instances["vpn.gen"]
+		child := w.children[in.Operation]
+		child.State = nf.Succeeded
+		w.children[child.ID] = child
+		in.Operation, in.State, in.Revision = "", nf.Ready, 1
+		w.instances["vpn.gen"] = in
+		w.mu.Unlock()
+		if op = end(t, s, op); op.State != nf.Succeeded {
+			t.Errorf("the retry is %s: %+v", op.State, op.Failure)
+		}
+		if done := w.done(); len(done) > 0 {
+			t.Errorf("the retry did %v", done)
 		}
 	})
 }

@@ -122,7 +122,8 @@ func (w *world) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.Op
 	})
 }
 
-// Upgrade implements networkservice.Instances.
+// Upgrade implements networkservice.Instances. The way back from the package "fw2" deletes
+// much.
 func (w *world) Upgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
 	return w.do(req.Key, nf.Upgrade, id, func(op *nf.Operation) error {
 		in, ok := w.instances[id]
@@ -134,6 +135,8 @@ func (w *world) Upgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf
 			return err
 		}
 		switch {
+		case in.Package == "fw2" && spec.Package == "fw" && req.Confirm != "digest":
+			return &nf.Error{Kind: nf.Conflict, Op: "upgrade", Subject: "VNF instance " + id, Reason: nf.ReasonConfirm, Confirm: "digest"}
 		case w.broken(spec) && req.OnFailure == nf.Undo:
 			failed(op)
 			return nil
