@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -13,6 +14,35 @@ type owners struct{}
 
 func (owners) Owner(context.Context, string) (nf.Subject, error) {
 	return nf.Subject{Kind: nf.ServiceSubject, ID: "vpn"}, nil
+}
+
+// oneOwned is an instance that a network service owns.
+type oneOwned struct{ id *string }
+
+func (o oneOwned) Owner(_ context.Context, instance string) (nf.Subject, error) {
+	if instance != *o.id {
+		return nf.Subject{}, nil
+	}
+	return nf.Subject{Kind: nf.ServiceSubject, ID: "vpn"}, nil
+}
+
+// TestCascadeOwner checks that nothing is terminated if a member of a network service is among
+// what would be.
+func TestCascadeOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var member string
+		s := newSite(t)
+		e := s.start(func(c *config) { c.DeletionGuard.Share, c.Owners = 1, oneOwned{&member} })
+		id := e.up(t, "cluster.edge_x", withCluster()).Subject.ID
+		e.up(t, "y", inWest)
+		member = e.up(t, "z", inWest, func(r *nf.InstantiateRequest) { r.Name = "member" }).Subject.ID
+		if _, err := e.Terminate(t.Context(), id, nf.TerminateRequest{Cascade: true}); nf.ReasonOf(err) != nf.ReasonHeld || !strings.Contains(err.Error(), "network service vpn") {
+			t.Errorf("a cascade over a member: %v", err)
+		}
+		if got := s.cluster.asked("delete"); len(got) > 0 {
+			t.Errorf("it did %v", got)
+		}
+	})
 }
 
 // TestOwner checks that only the owner of an instance terminates it.

@@ -113,15 +113,40 @@ func isCluster(obj *unstructured.Unstructured, p nf.Parent, namespace string) bo
 }
 
 // deletable returns nf.Conflict, which names the owner or the users, if the instance has an
-// owner that does not ask, or a termination would deregister a region that is in use.
+// owner that does not ask, if a termination would deregister a region that is in use, or if
+// it would terminate an instance that has an owner.
 func (pr *preparer) deletable(ctx context.Context, in nf.Instance, req nf.TerminateRequest) error {
 	if err := pr.unowned(ctx, nf.Terminate, in.ID, req.By); err != nil {
 		return err
 	}
-	if req.Orphan || req.Cascade {
+	parents := nf.ParentsOf(in, inForce(in))
+	switch {
+	case req.Orphan:
 		return nil
+	case req.Cascade:
+		return cascadable(ctx, pr, parents)
 	}
-	return pr.vacated(ctx, nf.Terminate, in.ID, nf.ParentsOf(in, inForce(in)))
+	return pr.vacated(ctx, nf.Terminate, in.ID, parents)
+}
+
+// cascadable returns nf.Conflict, which names the owner, if an instance in one of the regions
+// has an owner.
+func cascadable(ctx context.Context, pr *preparer, parents []nf.Parent) error {
+	for _, p := range parents {
+		users, err := pr.workloads.Users(ctx, p)
+		if err != nil {
+			return err
+		}
+		for _, user := range users {
+			if user.Kind != nf.InstanceSubject {
+				continue
+			}
+			if err := pr.unowned(ctx, nf.Terminate, user.ID, nf.Subject{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // vacated returns nf.Conflict, which names the users, if one of the regions that a change

@@ -1,6 +1,7 @@
 package site_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -36,6 +37,32 @@ func TestFailureOfAnInstance(t *testing.T) {
 			if text.Mentions, err = nf.FilterMentions(text.Mentions, func(string) (bool, error) { return true, nil }); err != nil || strings.Contains(text.String(), "vnf-1") {
 				t.Errorf("a reader who may not see the instance reads %q, %v", text, err)
 			}
+		}
+	})
+}
+
+// vpn owns the instance vnf-2.
+type vpn struct{}
+
+// Owner implements site.Owners.
+func (vpn) Owner(_ context.Context, instance string) (nf.Subject, error) {
+	if instance != "vnf-2" {
+		return nf.Subject{}, nil
+	}
+	return nf.Subject{Kind: nf.ServiceSubject, ID: "vpn"}, nil
+}
+
+// TestRemoveWithMember checks that no instance is terminated if one of them is a member of a
+// network service.
+func TestRemoveWithMember(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		s, _ := w.start(t, func(c *config) { c.Owners = vpn{} })
+		build(t, s)
+		w.use("vnf-1", "vnf-2")
+		_, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1", "vnf-2"}})
+		if nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "is a member of network service vpn") || strings.Contains(err.Error(), "vnf-1") {
+			t.Errorf("the removal of a member: %v", err)
 		}
 	})
 }

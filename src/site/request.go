@@ -209,7 +209,7 @@ func (s *Sites) remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 }
 
 // unused returns nf.Conflict, with a violation for each, if the site's region has
-// users other than the instances in but.
+// users other than the instances in but, or if only an owner may terminate one of these.
 func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 	var v nf.Violations
 	for user, err := range s.cfg.Regions.Users(ctx, nf.Holding{Region: in.Region}) {
@@ -218,12 +218,27 @@ func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 		}
 		if user.Kind != nf.InstanceSubject || !slices.Contains(but, user.ID) {
 			v = append(v, nf.Violation{}.Saying(nf.Textf("its region is used by %s", user.Mention())))
+			continue
+		}
+		owner, err := s.ownerOf(ctx, user.ID)
+		if err != nil {
+			return err
+		}
+		if owner != (nf.Subject{}) {
+			v = append(v, nf.Violation{}.Saying(nf.Textf("%s in its region is a member of %s; change or terminate that", user.Mention(), owner.Mention())))
 		}
 	}
 	if len(v) > 0 {
 		return nf.E(nf.Conflict, "remove", "site "+in.ID, v)
 	}
 	return nil
+}
+
+func (s *Sites) ownerOf(ctx context.Context, instance string) (nf.Subject, error) {
+	if s.cfg.Owners == nil {
+		return nf.Subject{}, nil
+	}
+	return s.cfg.Owners.Owner(ctx, instance)
 }
 
 // operation returns a new operation of a site.

@@ -102,6 +102,12 @@ type Instances interface {
 	Wait(ctx context.Context, operation string) (nf.Operation, error)
 }
 
+// Owners are the subjects that alone may terminate instances.
+type Owners interface {
+	// Owner returns the owner of an instance, or the zero Subject.
+	Owner(ctx context.Context, instance string) (nf.Subject, error)
+}
+
 // maxLine is the length in bytes at which a line of output is split.
 const maxLine = 64 << 10
 

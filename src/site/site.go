@@ -22,6 +22,7 @@ type Config struct {
 
 	Clouds    Clouds                     // make machines; default: none, and sites with machines are rejected
 	Holds     Holds                      // of the regions of clouds; required with Clouds
+	Owners    Owners                     // of instances; default: none
 	Usable    func(nf.SiteSecrets) error // checks a credential without using it; default: accepts all
 	Clock     func() time.Time           // default time.Now
 	Parallel  int                        // operations that run at once; default 4

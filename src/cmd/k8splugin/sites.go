@@ -22,7 +22,7 @@ func (s *service) siteKeeper(cfg Config, db *secureStore, obs observability) (*s
 		return nil, err
 	}
 	return site.New(site.Config{
-		KV: db.kv, Regions: s.regions(), Instances: instances{s.engine}, ProbeHost: shell.Probe, Runners: runners, Workers: s.workers,
+		KV: db.kv, Regions: s.regions(), Instances: instances{s.engine}, Owners: owners{s}, ProbeHost: shell.Probe, Runners: runners, Workers: s.workers,
 		Clouds: clouds, Holds: s.catalog, Usable: shell.Usable, NewID: newID, Retention: cfg.Retention,
 	})
 }
