@@ -17,7 +17,8 @@ type objectCache struct {
 
 // kindCache caches the objects of one kind.
 type kindCache struct {
-	synced  bool                                // all existing objects have been seen
+	synced  bool                                // all existing objects have been seen, or cannot be
+	guessed bool                                // they cannot be seen
 	listed  map[string]bool                     // until synced: objects seen since the sequence began, by owner and key
 	objects map[string]map[string]*cachedObject // by owner and Ref.Key
 }
@@ -64,10 +65,7 @@ func (s *objectCache) apply(kc *kindCache, e Event) {
 	key := e.Ref.Key()
 	switch {
 	case e.Synced:
-		kc.complete()
-		for _, all := range s.listeners {
-			wakeAll(all)
-		}
+		s.complete(kc, false)
 		return
 	case e.Deleted:
 		delete(kc.objects[e.Owner], key)
@@ -87,17 +85,25 @@ func (s *objectCache) apply(kc *kindCache, e Event) {
 	wakeAll(s.listeners[e.Owner])
 }
 
-// markEmpty records that a kind has no objects. Unless atAll is set, it does nothing
-// if the kind has already synced.
+// markEmpty records that a kind has no objects. Unless atAll is set, they only cannot be
+// seen; then it does nothing if the kind has already synced.
 func (s *objectCache) markEmpty(kc *kindCache, atAll bool) {
 	s.mu.Lock()
-	synced := kc.synced
-	s.mu.Unlock()
-	if synced && !atAll {
+	defer s.mu.Unlock()
+	if kc.synced && !atAll {
 		return
 	}
-	s.begin(kc)
-	s.apply(kc, Event{Synced: true})
+	kc.listed = map[string]bool{}
+	s.complete(kc, !atAll)
+}
+
+// complete ends a sequence. The lock is held.
+func (s *objectCache) complete(kc *kindCache, guessed bool) {
+	kc.complete()
+	kc.guessed = guessed
+	for _, all := range s.listeners {
+		wakeAll(all)
+	}
 }
 
 // complete drops the objects that the current sequence has not yielded.
@@ -137,8 +143,8 @@ func (s *objectCache) subscribe(owner string, c delay.Signal) (leave func()) {
 	}
 }
 
-// objectsOf returns an owner's objects of the given kinds, and which of these kinds
-// have synced.
+// objectsOf returns an owner's objects of the given kinds, and those of the kinds that have
+// synced: false for one whose objects cannot be seen.
 func (s *objectCache) objectsOf(owner string, kinds []nf.Ref) (objects map[string]*cachedObject, known map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +155,7 @@ func (s *objectCache) objectsOf(owner string, kinds []nf.Ref) (objects map[strin
 		if kc == nil || !kc.synced {
 			continue
 		}
-		known[kind] = true
+		known[kind] = !kc.guessed
 		maps.Copy(objects, kc.objects[owner])
 	}
 	return objects, known

@@ -40,6 +40,9 @@ func TestRestart(t *testing.T) {
 			s.mail.answers(nil)
 			s.world.put("east", "vnf-1", configMaps, "a", "3")
 		}, []string{"vnf-1/sub: ~a=2", "vnf-1/sub: ~a=3"}},
+		"unread": {"what cannot be seen is not gone", func(*stage) {}, func(s *stage) {
+			s.world.change(func() { s.world.refused["ConfigMap"] = nf.E(nf.Failed, "list", "ConfigMaps", nil) })
+		}, nil},
 		"gone": {"an instance may go meanwhile", func(*stage) {}, func(s *stage) { s.world.instance("vnf-1", "east") }, []string{"vnf-1/sub: -a="}},
 	}
 	for name, tc := range cases {

@@ -172,7 +172,8 @@ func (s *subscriptionWorker) subscribe(owner string) {
 
 // begin stores the present objects as the baseline, once all kinds have synced.
 func (s *subscriptionWorker) begin(ctx context.Context, kinds []nf.Ref, objects map[string]*cachedObject, seen map[string]bool) error {
-	if slices.ContainsFunc(kinds, func(k nf.Ref) bool { return !seen[kindKey(k)] }) {
+	unknown := func(k nf.Ref) bool { _, known := seen[kindKey(k)]; return !known }
+	if slices.ContainsFunc(kinds, unknown) {
 		return nil // the cache wakes the worker when a kind has synced
 	}
 	b := baseline{UID: s.uid, Kinds: kinds, Marks: map[string]string{}}
@@ -188,7 +189,7 @@ func (s *subscriptionWorker) begin(ctx context.Context, kinds []nf.Ref, objects 
 }
 
 // compare returns the differences between the objects and the baseline, sorted.
-// An object counts as deleted only if its kind has synced.
+// An object counts as deleted only if the objects of its kind have been seen.
 func (s *subscriptionWorker) compare(objects map[string]*cachedObject, seen map[string]bool) []objectChange {
 	var out []objectChange
 	for key, cached := range objects {
