@@ -190,14 +190,14 @@ func (ar *auditedRequest) recordOutcome(ctx context.Context, whole *bool) {
 	if !*whole {
 		c.kind, c.failed = nf.Internal, true
 	}
-	if ar.body == nil && !refused(c) && !ar.trail.Hidden() {
+	if ar.body == nil {
+		if refused(c) || ar.trail.Hidden() {
+			ar.recordRefusal(ctx, c)
+		}
 		return
 	}
 	e := ar.entry
-	e.Phase = nf.AuditRefusal
-	if ar.body != nil {
-		e.Phase, e.Digest = nf.AuditOutcome, ar.body.sum()
-	}
+	e.Phase, e.Digest = nf.AuditOutcome, ar.body.sum()
 	ar.record(ctx, e, c)
 }
 

@@ -209,6 +209,21 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestRefusedOften reads again and again what it may not read.
+func TestRefusedOften(t *testing.T) {
+	t.Parallel()
+	var done []string
+	b := &book{}
+	h := handler(t, northbound.Config{Access: door{}, Audit: b, APIs: []northbound.API{doing(&done)}, Logger: slog.New(slog.DiscardHandler)})
+	for range 25 {
+		ask(h, "GET", "/forbidden", "ann", "")
+		ask(h, "GET", "/hidden", "ann", "")
+	}
+	if n := len(b.take()); n != 10 {
+		t.Errorf("%d entries, want 10: a client fills the record", n)
+	}
+}
+
 // TestNothingWithoutARecord checks that nothing is changed that cannot be
 // recorded first, and that everything can be read all the same.
 func TestNothingWithoutARecord(t *testing.T) {
