@@ -23,6 +23,9 @@ func TestHabits(t *testing.T) {
 		"habit-scope": {reason: "a region and a namespace tell two of one name apart", args: []string{"instance", "show", "fw-1", "--region", "east", "-n", "edge"}, replies: replies{
 			"GET /v1/vnf_instances?cloud_region_id=east&namespace=edge&vnf_instance_name=fw-1": {body: `{"vnf_instances":[` + instanceJSON + `]}`}, getIt: {body: instanceJSON},
 		}},
+		"habit-get-scope": {reason: "also with the verb first", args: []string{"get", "instance", "fw-1", "--region", "east", "-n", "edge"}, replies: replies{
+			"GET /v1/vnf_instances?cloud_region_id=east&namespace=edge&vnf_instance_name=fw-1": {body: `{"vnf_instances":[` + instanceJSON + `]}`}, getIt: {body: instanceJSON},
+		}},
 		"habit-retry":           {reason: "the last operation of an instance", args: []string{"instance", "retry", "k3x9vq2m", "--no-wait"}, replies: replies{getIt: {body: failed}, "POST /v1/operations/0192f3a5c7d1-a7c1/retry": {status: 202, location: operation1, body: op1}, "GET " + operation1: {body: op1}}},
 		"habit-retry-complete":  {reason: "an instance is completed, and not an operation", args: []string{"__complete", "instance", "retry", ""}, replies: one("/v1/vnf_instances", `{"vnf_instances":[`+instanceJSON+`]}`)},
 		"habit-undo":            {reason: "the same", args: []string{"instance", "undo", "k3x9vq2m", "--no-wait"}, replies: replies{getIt: {body: failed}, "POST /v1/operations/0192f3a5c7d1-a7c1/undo": {status: 202, location: operation1, body: op1}, "GET " + operation1: {body: op1}}},
