@@ -32,6 +32,7 @@ func NewInventory(guarded *Guarded, networks Shared, keeper InventoryKeeper) Inv
 
 // Listings yields the listings that the identity may see, in the keeper's order.
 func (i Inventory) Listings(ctx context.Context) iter.Seq2[nf.Listing, error] {
+	ctx, _ = nf.WithTrail(ctx) // what is hidden from a list is no denial
 	return func(yield func(nf.Listing, error) bool) {
 		sees, err := i.guard.sees(ctx)
 		if err != nil {

@@ -53,7 +53,8 @@ func TestGuardedInventory(t *testing.T) {
 			l := &ledgerOfAAI{}
 			inventory, ctx := access.NewInventory(h.Guarded, access.Shared{}, l), h.as(t, tc.who)
 			var listed []string
-			for one, err := range inventory.Listings(ctx) {
+			noted, trail := nf.WithTrail(ctx)
+			for one, err := range inventory.Listings(noted) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,6 +62,9 @@ func TestGuardedInventory(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.listed, listed); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if trail.Hidden() {
+				t.Errorf("%s: the list is recorded as a denial", tc.reason)
 			}
 			var want []string
 			for _, call := range []struct {
