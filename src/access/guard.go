@@ -225,8 +225,9 @@ func (g *guard) may(ctx context.Context, p nf.Permission, s nf.Scope, subjects .
 	if err != nil {
 		return err
 	}
-	nf.TrailOf(ctx).Ask(p, s, subjects...)
-	return g.authorizer.Allow(ctx, id, p, s)
+	err = g.authorizer.Allow(ctx, id, p, s)
+	nf.TrailOf(ctx).Check(err == nil, p, s, subjects...)
+	return err
 }
 
 // see returns hidden if the identity lacks the read permission in the scope.

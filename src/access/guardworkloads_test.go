@@ -3,6 +3,9 @@ package access_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -33,10 +36,11 @@ func TestTerminateWithAWorkloadRegion(t *testing.T) {
 		identity string
 		request  nf.TerminateRequest
 		want     nf.Kind // 0: it may
+		noted    nf.AuditEntry
 	}{
-		"All":     {"who may do everything may do this", "admin-all", nf.TerminateRequest{Cascade: true}, 0},
-		"Project": {"without region:write, a region is not deregistered", "admin-a", nf.TerminateRequest{}, nf.Forbidden},
-		"Orphan":  {"it stays with its cluster", "admin-a", nf.TerminateRequest{Orphan: true}, 0},
+		"All":     {"who may do everything may do this", "admin-all", nf.TerminateRequest{Cascade: true}, 0, nf.AuditEntry{Permission: nf.RemoveInstance, Project: accesstest.ProjectA, Region: accesstest.East}},
+		"Project": {"without region:write, a region is not deregistered", "admin-a", nf.TerminateRequest{}, nf.Forbidden, nf.AuditEntry{Permission: nf.WriteRegion, Region: accesstest.West}},
+		"Orphan":  {"it stays with its cluster", "admin-a", nf.TerminateRequest{Orphan: true}, 0, nf.AuditEntry{Permission: nf.RemoveInstance, Project: accesstest.ProjectA, Region: accesstest.East}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +49,13 @@ func TestTerminateWithAWorkloadRegion(t *testing.T) {
 				ID: "parent", Project: accesstest.ProjectA, Region: accesstest.East, Package: pkg(accesstest.ProjectA), State: nf.Ready,
 				Workloads: []nf.WorkloadCluster{{Cluster: "edge", Region: accesstest.West}},
 			})
-			_, err := h.Instances.Terminate(h.as(t, tc.identity), "parent", tc.request)
+			ctx, trail := nf.WithTrail(h.as(t, tc.identity))
+			_, err := h.Instances.Terminate(ctx, "parent", tc.request)
+			var noted nf.AuditEntry
+			trail.Tell(&noted)
+			if diff := cmp.Diff(tc.noted, noted, cmpopts.IgnoreFields(nf.AuditEntry{}, "Subjects", "Operation")); diff != "" {
+				t.Errorf("%s: the audit entry (-want +got):\n%s", tc.reason, diff)
+			}
 			if tc.want == 0 && err != nil || tc.want != 0 && nf.KindOf(err) != tc.want {
 				t.Errorf("%s: %v", tc.reason, err)
 			}

@@ -61,18 +61,33 @@ func TrailOf(ctx context.Context) *Trail {
 	return t
 }
 
-// Ask notes a permission that was required, its scope and the objects. The last
-// permission and scope go into the entry, together with the objects of all
-// calls.
+// Ask notes what a request requires: a permission, its scope and the objects. The last
+// permission and scope go into the entry, together with the objects of all calls.
 func (t *Trail) Ask(p Permission, s Scope, subjects ...string) {
 	t.note(func() {
 		t.permission, t.scope = p, s
-		for _, id := range subjects {
-			if id != "" && !slices.Contains(t.subjects, id) {
-				t.subjects = append(t.subjects, id)
-			}
-		}
+		t.add(subjects)
 	})
+}
+
+// Check notes a permission that was checked, its scope and the objects. The first
+// permission and scope go into the entry, unless a later check is denied: a change of one
+// object may also require permissions for others.
+func (t *Trail) Check(granted bool, p Permission, s Scope, subjects ...string) {
+	t.note(func() {
+		if t.permission == "" || !granted {
+			t.permission, t.scope = p, s
+		}
+		t.add(subjects)
+	})
+}
+
+func (t *Trail) add(subjects []string) {
+	for _, id := range subjects {
+		if id != "" && !slices.Contains(t.subjects, id) {
+			t.subjects = append(t.subjects, id)
+		}
+	}
 }
 
 // Hide notes that the object of the last Ask exists but is hidden from the
