@@ -48,7 +48,7 @@ func (b *bench) kustomize(ctx context.Context, l load) error {
 	_, err := each(ctx, 0, l.instances, l.clients, func(ctx context.Context, i int) error {
 		name := loadNamespace(i)
 		return b.api.post(ctx, fluxPath("kustomizations"), fmt.Sprintf(`{"apiVersion":"kustomize.toolkit.fluxcd.io/v1","kind":"Kustomization","metadata":{"name":%q},`+
-			`"spec":{"interval":"1h","prune":false,"wait":false,"path":"./","sourceRef":{"kind":"ExternalArtifact","name":"load"},`+
+			`"spec":{"interval":"1h","timeout":"1m","retryInterval":"1s","prune":false,"wait":false,"path":"./","sourceRef":{"kind":"ExternalArtifact","name":"load"},`+
 			`"postBuild":{"substitute":{"namespace":%q}}}}`, name, name), http.StatusCreated)
 	})
 	if err != nil {
