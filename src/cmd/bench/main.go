@@ -161,7 +161,7 @@ func (o options) run(ctx context.Context, b *bench) error {
 	case "networks":
 		return b.networks(ctx, kubeconfig, o.report("networks"), plan{sizes: o.sizes, rounds: o.rounds})
 	case "changes":
-		return b.changes(ctx, kubeconfig, o.report("changes"), o.rounds)
+		return b.changes(ctx, kubeconfig, o.report("changes"), 3*o.rounds) // each takes less than a second
 	case "vnfs":
 		return b.vnfs(ctx, kubeconfig, o.report("vnfs"), o.rounds)
 	case "replicas":
