@@ -105,7 +105,7 @@ func TestOutage(t *testing.T) {
 			t.Errorf("%d requests were sent during the outage, want those of a circuit breaker", failed)
 		}
 		w.simulator.Repair()
-		pass(10 * time.Minute)
+		pass(30 * time.Minute) // the longest pause, and the scan after it that counts
 		if got := len(w.names()); got != subjects-100 || w.rows("aai/subjects/") != got {
 			t.Errorf("A&AI has %d objects, and the store %d records, want %d", got, w.rows("aai/subjects/"), subjects-100)
 		}
