@@ -42,7 +42,7 @@ func (r *run) finish(s nf.Shared) error {
 	r.all.locks.Release(r.attempt, func(stored *nf.Shared) {
 		stored.State, stored.Spec, stored.Inventory, stored.Failure = nf.SharedActive, s.Spec, refs, failure
 		if was := r.task().Former; was != nil && r.op().Undoing {
-			// Whoever relied on keep meanwhile does not lose the resource.
+			// The last user may have left during the change, because the resource was kept.
 			stored.Keep, stored.Description, stored.Labels = stored.Keep || was.Keep, was.Description, was.Labels
 		}
 	})

@@ -171,9 +171,10 @@ const (
 // requires a confirmation for that, the occurrence is rolled back, and its error has the
 // value of the parameter confirm. It returns nf.Unsupported if there is no onboarded and
 // enabled package of the project with the descriptor, if the VNF is scaled above the highest
-// level of the new package, or if the components are virtual machines or hosts; nf.Invalid for a type of upgrade other than RollingUpdate, files that
-// are not artifacts of the package, and a package without the VNF's flavor; and nf.Conflict
-// if the VNF is not instantiated.
+// level of the new package, or if the components are virtual machines or hosts; nf.Invalid
+// for a type of upgrade other than RollingUpdate, files that are not artifacts of the
+// package, and a package without the VNF's flavor; and nf.Conflict if the VNF is not
+// instantiated.
 func (m *Manager) ChangePackage(ctx context.Context, id string, req nf.ChangeVNFPackageRequest) (nf.Occurrence, error) {
 	return m.begin(ctx, id, nf.OccurrenceCurrentPackage, req.VNFRequest, func(ctx context.Context, v nf.VNF) (record, error) {
 		if err := instantiated(nf.VNFChangePackage, v); err != nil {

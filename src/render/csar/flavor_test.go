@@ -62,7 +62,7 @@ func TestRenderSized(t *testing.T) {
 		"ScaledOwned": {"an autoscaler still sets the pods of its workload", auto, params{"scale_levels": params{"vdu1_aspect": 2}}, []string{"Deployment web 5"}, "", false},
 		"ScaledLike": {"a chart adds the name of the release; its own number is that of the instantiation", map[string]string{"Files/a.yaml": workloadOf("Deployment", "rel-web"), "Files/b.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n"},
 			params{"scale_levels": params{"vdu1_aspect": 2}}, []string{"Deployment rel-web 7"}, "", false},
-		"ScaledTwo": {"nobody knows which one", map[string]string{"Files/a.yaml": workloadOf("Deployment", "web-a"), "Files/b.yaml": workloadOf("Deployment", "web-b")},
+		"ScaledTwo": {"the workload of the VDU is ambiguous", map[string]string{"Files/a.yaml": workloadOf("Deployment", "web-a"), "Files/b.yaml": workloadOf("Deployment", "web-b")},
 			params{"scale_levels": params{"vdu1_aspect": 2}}, nil, `parameters.scale_levels: several workloads can be that of the VDU "VDU1"`, false},
 		"ScaledNothing": {"pods that cannot be given are an error", daemons, params{"scale_levels": params{"vdu1_aspect": 2}}, nil, `parameters.scale_levels: no workload with replicas is named "web"`, false},
 		"Aspect":        {"an unknown scaling aspect is an error", both, params{"scale_levels": params{"x": 1}}, nil, `parameters.scale_levels: "x" is not a scaling aspect`, false},

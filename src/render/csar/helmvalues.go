@@ -57,7 +57,7 @@ func (s *sizing) helmValues(in *render.Input) error {
 			return unusable(HelmNamesParameter, fmt.Sprintf("%q is not a VDU of the flavor", nf.Clip(vdu, maxQuote)))
 		}
 		if _, given := s.counts[vdu]; !given {
-			continue // nobody knows the chart's own number yet
+			continue // the chart's own number is known only after rendering
 		}
 		count, _ := s.pods(vdu, 0)
 		s.valued[vdu] = true
