@@ -82,3 +82,6 @@ func (p Policy) pause(n int, random func(time.Duration) time.Duration) time.Dura
 	d := delay.Doubled(p.First, p.Longest, n-1)
 	return d*3/4 + random(d/2)
 }
+
+// longestPause returns the limit of pause.
+func (p Policy) longestPause() time.Duration { return p.filled().Longest * 5 / 4 }

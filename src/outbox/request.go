@@ -231,11 +231,8 @@ func (o *Outbox) collect(ctx context.Context) error {
 	}
 	// Order matters: a queue is older than its requests, so listing the queues
 	// last misses none.
-	for q, err := range o.source.Queues(ctx) {
-		if err != nil {
-			return err
-		}
-		delete(stray, q.Key)
+	if err := o.eachQueue(ctx, func(q Queue) { delete(stray, q.Key) }); err != nil {
+		return err
 	}
 	for key := range stray {
 		if err := o.Drop(ctx, key); err != nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
@@ -15,6 +16,8 @@ import (
 
 const (
 	joinPause  = time.Second
+	longList   = time.Second     // a list of the queues that takes longer is followed by a pause
+	listPause  = 4               // which is so many times as long
 	leavePause = 5 * time.Second // limits the time to leave the group
 	gcDelay    = 2 * time.Minute // the first search for stale requests reads all of them, and a start does not wait for it
 	gcInterval = time.Hour
@@ -26,7 +29,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		m, err := o.join(ctx)
 		if err == nil {
-			ms := &membership{o: o, member: m, shards: map[string]*Shard{}}
+			ms := &membership{o: o, member: m, shards: map[string]*Shard{}, listedCh: delay.NewSignal()}
 			err = ms.serve(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -51,8 +54,10 @@ func (o *Outbox) join(ctx context.Context) (*lease.Member, error) {
 type membership struct {
 	o        *Outbox
 	member   *lease.Member
-	shards   map[string]*Shard // running here
-	nextScan time.Time         // when to list the queues next
+	shards   map[string]*Shard                  // running here
+	queues   atomic.Pointer[map[string][]Queue] // by shard, as listed last; nil: not yet
+	listedCh delay.Signal                       // holds a token when scan should run soon
+	nextScan time.Time                          // when it should run at the latest
 }
 
 // serve serves until the context ends or the lease is lost. A lease counts as
@@ -63,6 +68,7 @@ func (ms *membership) serve(ctx context.Context) error {
 	defer stop(nil)
 	var chores sync.WaitGroup
 	chores.Go(func() { ms.o.runGC(work) })
+	chores.Go(func() { ms.listQueues(work) })
 	defer chores.Wait()
 	lease.Renewer{
 		Lasts: ms.o.cfg.Lease, Sole: ms.o.cfg.Sole, Renew: ms.member.Renew, Lose: func() { stop(lease.ErrLost) },
@@ -71,12 +77,12 @@ func (ms *membership) serve(ctx context.Context) error {
 		},
 		Renewed: func(time.Time) {
 			if err := ms.scan(work); err != nil && work.Err() == nil {
-				ms.o.log.WarnContext(ctx, "failed to look for queues of requests", "error", err)
+				ms.o.log.WarnContext(ctx, "failed to assign queues of requests to replicas", "error", err)
 			}
 		},
 		Sleep: func(ctx context.Context, d time.Duration) {
-			if delay.For(ctx, d, ms.o.wakeCh) {
-				ms.nextScan = time.Time{} // a queue was added or removed
+			if delay.For(ctx, d, ms.listedCh) {
+				ms.nextScan = time.Time{}
 			}
 		},
 	}.Run(work)
@@ -85,6 +91,40 @@ func (ms *membership) serve(ctx context.Context) error {
 		return err
 	}
 	return ms.leave(ctx)
+}
+
+// listQueues lists the queues periodically, and whenever one may have been added or removed,
+// until the context ends. A list may take long, so the lease is renewed in the meantime, and
+// the next one begins later.
+func (ms *membership) listQueues(ctx context.Context) {
+	for ctx.Err() == nil {
+		began, pause := time.Now(), ms.o.cfg.Lease/2
+		shards := map[string][]Queue{}
+		err := ms.o.eachQueue(ctx, func(q Queue) { shards[q.Shard] = append(shards[q.Shard], q) })
+		switch {
+		case err == nil:
+			ms.queues.Store(&shards)
+			ms.listedCh.Send()
+		case ctx.Err() == nil:
+			ms.o.log.WarnContext(ctx, "failed to look for queues of requests", "error", err)
+			pause = joinPause
+		}
+		if took := time.Since(began); took > longList {
+			delay.For(ctx, listPause*took, nil)
+		}
+		delay.For(ctx, pause, ms.o.wakeCh)
+	}
+}
+
+// eachQueue calls do with each queue of the source.
+func (o *Outbox) eachQueue(ctx context.Context, do func(Queue)) error {
+	for q, err := range o.source.Queues(ctx) {
+		if err != nil {
+			return err
+		}
+		do(q)
+	}
+	return nil
 }
 
 // runGC calls collect periodically until the context ends.
@@ -120,7 +160,8 @@ func (ms *membership) leave(ctx context.Context) error {
 // replica.
 func (ms *membership) scan(ctx context.Context) error {
 	now := time.Now() // monotonic: the clock may be set back
-	if now.Before(ms.nextScan) {
+	listed := ms.queues.Load()
+	if listed == nil || now.Before(ms.nextScan) {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, ms.o.cfg.Lease/3)
@@ -135,13 +176,7 @@ func (ms *membership) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fair := assignments{shards: map[string][]Queue{}, held: map[string]string{}, alive: alive}
-	for q, err := range ms.o.source.Queues(limited) {
-		if err != nil {
-			return err
-		}
-		fair.shards[q.Shard] = append(fair.shards[q.Shard], q)
-	}
+	fair := assignments{shards: maps.Clone(*listed), held: map[string]string{}, alive: alive}
 	for _, a := range assigned {
 		fair.held[a.Shard] = a.Replica
 	}
@@ -153,7 +188,7 @@ func (ms *membership) scan(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case ended || free:
-		ms.o.Scan() // to end or take shards takes long: the lease is renewed at once, and the rest follows
+		ms.listedCh.Send() // to end or take shards takes long: the lease is renewed at once, and the rest follows
 	default:
 		ms.nextScan = now.Add(ms.o.cfg.Lease / 2)
 	}

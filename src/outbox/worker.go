@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Feed is the source's part in one queue. Its methods are called one at a time.
@@ -49,6 +49,9 @@ const (
 	// stop. It is also limited by the time after which another replica may send the request.
 	longestLinger = 5 * time.Second
 
+	// mostLoaded is the number of pending requests of a queue that are in memory.
+	mostLoaded = 100
+
 	// freshTime is how long a prepared request may wait for its target. After
 	// that it is prepared again, because the source may have changed it.
 	freshTime = time.Second
@@ -67,7 +70,8 @@ type worker struct {
 	stale  atomic.Bool  // the stored requests may have changed elsewhere
 
 	// Only turn and its callees use these.
-	pending []Delivery
+	pending []Delivery    // the first ones
+	more    bool          // there are pending requests after those
 	held    *destination  // the breaker that holds the first of them; nil: none, or the source may have changed the target
 	limit   time.Duration // the age of the first of them that its policy allows; 0: unknown
 }
@@ -112,17 +116,15 @@ func random(d time.Duration) time.Duration { return rand.N(d) }
 // unless the worker is woken earlier.
 func (w *worker) turn(ctx context.Context) (time.Duration, error) {
 	if w.stale.Swap(false) {
-		w.held, w.limit = nil, 0
-		all, err := w.o.pending.List(ctx, w.queue.Key+"-")
-		if err != nil {
+		if err := w.load(ctx); err != nil {
 			return 0, err
 		}
-		w.pending = slices.DeleteFunc(all, func(d Delivery) bool { return d.Key != w.queue.Key })
 	}
 	if len(w.pending) == 0 {
 		return w.feed.Next(ctx)
 	}
-	if wait := w.pending[0].Due.Sub(w.o.now()); wait > 0 {
+	// A request that is due later than its policy allows was stored before the clock was set back.
+	if wait := w.pending[0].Due.Sub(w.o.now()); wait > 0 && wait <= w.pending[0].Policy.longestPause() {
 		return w.wait(ctx, w.pending[0], wait)
 	}
 	if w.held != nil {
@@ -131,6 +133,24 @@ func (w *worker) turn(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	return w.attempt(ctx, w.pending[0])
+}
+
+// load reads the first pending requests of the queue.
+func (w *worker) load(ctx context.Context) error {
+	w.pending, w.more, w.held, w.limit = nil, false, nil, 0
+	for d, err := range w.o.pending.All(store.Expecting(ctx, mostLoaded), w.queue.Key+"-") {
+		switch {
+		case err != nil:
+			return err
+		case d.Key != w.queue.Key: // another key may begin alike
+			continue
+		case len(w.pending) == mostLoaded:
+			w.more = true
+			return nil
+		}
+		w.pending = append(w.pending, d)
+	}
+	return nil
 }
 
 // wait returns how long the first pending request waits for its next attempt. If it is too
@@ -249,7 +269,12 @@ func (w *worker) abandon(ctx context.Context, d Delivery) error {
 }
 
 // next removes the first pending request, which has ended.
-func (w *worker) next() { w.pending, w.held, w.limit = w.pending[1:], nil, 0 }
+func (w *worker) next() {
+	w.pending, w.held, w.limit = w.pending[1:], nil, 0
+	if len(w.pending) == 0 && w.more {
+		w.stale.Store(true)
+	}
+}
 
 func (w *worker) log(d Delivery) *slog.Logger {
 	return w.o.log.With("queue", w.queue.Name, "request", d.ID, "attempts", d.Attempts, "status", d.LastStatus)
