@@ -28,8 +28,9 @@ func statusCommand(s *session) *cobra.Command {
 		Use:   "status",
 		Short: "Show what is wrong right now",
 		Long: `Show regions that are unreachable or whose credentials expire, instances that have
-failed or are unhealthy, operations that wait or are overdue, sites that have failed,
-and notifications that were not delivered.
+failed or are unhealthy, operations that wait or are overdue, occurrences that wait for
+a decision, networks, volumes, network services and sites that have failed, and
+notifications that were not delivered.
 
 The exit code is 0 if nothing is wrong, and 1 otherwise. What you may not see is
 omitted.`,
@@ -38,7 +39,10 @@ omitted.`,
 	s.standAlone(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
 		var found []trouble
-		for _, look := range []check{s.regionTrouble, s.instanceTrouble, s.operationTrouble, s.siteTrouble, s.deadLetterTrouble} {
+		for _, look := range []check{
+			s.regionTrouble, s.instanceTrouble, s.operationTrouble, occurrenceTrouble, failures(networkKind().all, networkTrouble), failures(volumeKind().all, volumeTrouble),
+			failures(services(), serviceTrouble), failures(sites(), siteTrouble), s.deadLetterTrouble,
+		} {
 			some, err := look(ctx, c)
 			if err != nil && ExitCode(err) != exitNotAllowed {
 				return err
@@ -89,10 +93,7 @@ func (s *session) regionTrouble(ctx context.Context, c *client) (out []trouble, 
 			if expires := credentialOf(r).Expires; state.Condition == nf.RegionExpiring && !expires.IsZero() {
 				problem = "its credential expires " + s.out.clock.until(expires)
 			}
-			if state.Message != "" {
-				problem += ": " + state.Message
-			}
-			out = append(out, trouble{Kind: "region", Name: r.ID, Problem: problem})
+			out = append(out, trouble{Kind: "region", Name: r.ID, Problem: failure(problem, state.Message)})
 		}
 	}
 	return out, err
@@ -114,10 +115,9 @@ func (s *session) instanceTrouble(ctx context.Context, c *client) (out []trouble
 			if i.State != nf.Broken {
 				problem = string(i.Health)
 			}
-			if why := cmp.Or(i.Message, i.HealthMessage); why != "" {
-				problem += ": " + why
-			}
-			out = append(out, trouble{Kind: "instance", Name: cmp.Or(i.Name, i.ID), Where: i.Region + "/" + i.Namespace, Problem: problem})
+			out = append(out, trouble{
+				Kind: "instance", Name: cmp.Or(i.Name, i.ID), Where: i.Region + "/" + i.Namespace, Problem: failure(problem, cmp.Or(i.Message, i.HealthMessage)),
+			})
 		}
 	}
 	return out, nil
@@ -140,12 +140,48 @@ func (s *session) operationTrouble(ctx context.Context, c *client) (out []troubl
 	return out, err
 }
 
-func (s *session) siteTrouble(ctx context.Context, c *client) (out []trouble, err error) {
-	all, err := listAll[wire.Site](ctx, c, sites(), url.Values{"state": {string(nf.SiteFailed)}})
-	for _, one := range all {
-		out = append(out, trouble{Kind: "site", Name: one.ID, Problem: string(one.State)})
+// occurrenceTrouble finds the occurrences that are to be retried, rolled back or failed.
+func occurrenceTrouble(ctx context.Context, c *client) (out []trouble, err error) {
+	all, err := listAll[occurrence](ctx, c, occurrences(), url.Values{"filter": {equals("operationState", string(nf.OccurrenceFailedTemp))}})
+	for _, o := range all {
+		out = append(out, trouble{Kind: "occurrence", Name: o.ID, Problem: fmt.Sprintf("%s of VNF %s is %s", o.Operation, o.VNF, o.State)})
 	}
 	return out, err
+}
+
+// failures returns the check that finds the failed ones of a kind.
+func failures[T any](from catalogue, as func(T) trouble) check {
+	return func(ctx context.Context, c *client) (out []trouble, err error) {
+		all, err := listAll[T](ctx, c, from, url.Values{"state": {"failed"}})
+		for _, one := range all {
+			out = append(out, as(one))
+		}
+		return out, err
+	}
+}
+
+func networkTrouble(n wire.Network) trouble {
+	return trouble{Kind: "network", Name: n.ID, Where: n.Region, Problem: failure(string(n.State), n.Message)}
+}
+
+func volumeTrouble(v wire.Volume) trouble {
+	return trouble{Kind: "volume", Name: v.ID, Where: v.Region, Problem: failure(string(v.State), v.Message)}
+}
+
+func serviceTrouble(v wire.Service) trouble {
+	return trouble{Kind: "service", Name: v.ID, Problem: failure(string(v.State), v.Message)}
+}
+
+func siteTrouble(v wire.Site) trouble {
+	return trouble{Kind: "site", Name: v.ID, Problem: string(v.State)}
+}
+
+// failure describes a state with its reason, if that is known.
+func failure(state, why string) string {
+	if why == "" {
+		return state
+	}
+	return state + ": " + why
 }
 
 func (s *session) deadLetterTrouble(ctx context.Context, c *client) (out []trouble, err error) {

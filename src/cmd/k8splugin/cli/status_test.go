@@ -6,11 +6,15 @@ import (
 )
 
 func TestStatus(t *testing.T) {
+	const waitingOccurrences = "GET /vnflcm/v2/vnf_lcm_op_occs?filter=%28eq%2CoperationState%2C%27FAILED_TEMP%27%29"
+	failed := func(text string) string { return strings.Replace(text, `"state":"active"`, `"state":"failed"`, 1) }
 	overdue := opStart + `"state":"running",` + stepsStart + `]}`
 	calm := replies{
 		"GET /v1/cloud_regions": {body: `{"cloud_regions":[` + regionJSON + `]}`}, "GET /v1/vnf_instances?state=failed": {body: `{"vnf_instances":[]}`},
 		"GET /v1/vnf_instances?health=unhealthy": {body: `{"vnf_instances":[]}`}, "GET /v1/operations?state=running": {body: `{"operations":[]}`},
 		"GET /v1/sites?state=failed": {body: `{"sites":[]}`}, "GET /v1/notifications/dead": {body: `{"dead_letters":[]}`},
+		waitingOccurrences: {body: `[]`}, "GET /v1/networks?state=failed": {body: `{"networks":[]}`}, "GET /v1/volumes?state=failed": {body: `{"volumes":[]}`},
+		"GET /v1/services?state=failed": {body: `{"services":[]}`},
 	}
 	bad := replies{
 		"GET /v1/cloud_regions":                  {body: `{"cloud_regions":[` + regionJSON + `,` + strings.ReplaceAll(awayJSON, `"east"`, `"away"`) + `,` + strings.ReplaceAll(expiringJSON, `"east"`, `"old"`) + `]}`},
@@ -18,6 +22,10 @@ func TestStatus(t *testing.T) {
 		"GET /v1/vnf_instances?health=unhealthy": {body: `{"vnf_instances":[` + brokenJSON + `,` + otherJSON + `]}`},
 		"GET /v1/operations?state=running":       {body: `{"operations":[` + opWaiting + `,` + overdue + `]}`},
 		"GET /v1/sites?state=failed":             {status: 403, media: "application/problem+json", body: `{"status":403,"kind":"forbidden","detail":"no"}`},
+		waitingOccurrences:                       {body: `[{"id":"o1","operation":"SCALE","vnfInstanceId":"v1","operationState":"FAILED_TEMP"}]`},
+		"GET /v1/networks?state=failed":          {body: `{"networks":[` + failed(networkJSON) + `]}`},
+		"GET /v1/volumes?state=failed":           {body: `{"volumes":[` + failed(volumeJSON) + `]}`},
+		"GET /v1/services?state=failed":          {body: `{"services":[{"service_id":"web","state":"failed","message":"member db failed"}]}`},
 		"GET /v1/notifications/dead":             {body: `{"dead_letters":[{"notification_id":"n1","vnf_id":"k3x9vq2m","subscription":"s","attempts":20,"last_status":500}]}`},
 	}
 	play(t, map[string]commandCase{
