@@ -12,7 +12,8 @@ import (
 // Run follows the Secrets of the clusters that are regions, until the context ends. It
 // reads each once in a period, and at once when the region rejects its credentials
 // (Rejected). If the Secret has another kubeconfig, it updates the region and hands it
-// over again. Several replicas may run it at the same time.
+// over again. If the account of a region is that of an earlier release, it applies the
+// account again. Several replicas may run it at the same time.
 func (r *Registrar) Run(ctx context.Context) error {
 	var group errgroup.Group
 	group.Go(func() error { return r.answer(ctx) })
@@ -62,8 +63,8 @@ func (r *Registrar) due(region nf.Region) bool {
 	return true
 }
 
-// refresh reads the Secret of a region again, and updates the region if the Secret has
-// another kubeconfig or the region has rejected its credentials. It returns the region.
+// refresh reads the Secret of a region again, and updates the region as renew does, in any
+// case if the region has rejected its credentials. It returns the region.
 // Its errors are those of Register.
 func (r *Registrar) refresh(ctx context.Context, region nf.Region, rejected bool) (nf.Region, error) {
 	p := *region.Parent

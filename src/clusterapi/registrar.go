@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,7 +184,7 @@ func (r *Registrar) Register(ctx context.Context, held func(context.Context) err
 	if err := held(ctx); err != nil {
 		return err
 	}
-	p.Source = digest(source)
+	p.Source = sourceOf(p, source)
 	region, err = r.cfg.Regions.Register(ctx, nf.Region{
 		ID: p.Workload.Region, Origin: nf.OriginCluster, Labels: p.Labels(), Access: access, Parent: &p,
 		Description: fmt.Sprintf("Cluster %s/%s of cloud region %s", p.Workload.Namespace, p.Workload.Cluster, p.Region),
@@ -201,20 +202,20 @@ type renewal struct {
 	always bool      // also if nothing has changed
 }
 
-// renew updates the access of a region, if the Secret or the request is another one, or in
-// any case.
+// renew updates the access of a region and its account, if the Secret, the request or the
+// objects of the account are others, or in any case.
 func (r *Registrar) renew(ctx context.Context, held func(context.Context) error, region nf.Region, from renewal) (nf.Region, error) {
-	now, p, source := *region.Parent, from.parent, from.source
-	same := now.Source == digest(source) && now.Workload.Credentials == p.Workload.Credentials && now.Workload.Server == p.Workload.Server
+	now, p, source := *region.Parent, from.parent, sourceOf(from.parent, from.source)
+	same := now.Source == source && now.Workload.Credentials == p.Workload.Credentials && now.Workload.Server == p.Workload.Server
 	access := region.Access
 	if !same || from.always {
 		var err error
-		if access, err = r.access(ctx, held, p, source); err != nil {
+		if access, err = r.access(ctx, held, p, from.source); err != nil {
 			return region, err
 		}
 	}
 	wanted := p
-	wanted.Source, wanted.Sent, wanted.Last = digest(source), now.Sent, now.Last
+	wanted.Source, wanted.Sent, wanted.Last = source, now.Sent, now.Last
 	if access.Equal(region.Access) && wanted == now {
 		return region, nil
 	}
@@ -264,6 +265,15 @@ func (r *Registrar) Deregister(ctx context.Context, held func(context.Context) e
 		r.cfg.Logger.InfoContext(ctx, "service account stays in a cluster that is no cloud region any longer", "region", p.Workload.Region, "kind", nf.KindOf(err).String(), "reason", nf.ReasonOf(err))
 	}
 	return ctx.Err()
+}
+
+// sourceOf returns the digest of what the access of a region is made from: the kubeconfig
+// and, if the region has an account, the objects of that, which a new release may change.
+func sourceOf(p nf.Parent, kubeconfig nf.Secret) string {
+	if p.Workload.Credentials == nf.SecretCredentials {
+		return digest(kubeconfig)
+	}
+	return digest(slices.Concat(kubeconfig, account))
 }
 
 func digest(secret nf.Secret) string {

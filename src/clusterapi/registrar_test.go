@@ -2,6 +2,7 @@ package clusterapi_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,6 +159,49 @@ func (d deaths) play(t *testing.T, n int, late bool) *world {
 		t.Errorf("after a death at call %d: %v", n, err)
 	}
 	return w
+}
+
+// TestAccountOfEarlierRelease reads the Secret of a region whose account an earlier release
+// has made: the account gets the rights of this one, once, and nothing is handed over again.
+func TestAccountOfEarlierRelease(t *testing.T) {
+	w := newWorld()
+	r := w.registrar(t)
+	if err := r.Register(t.Context(), held, parent()); err != nil {
+		t.Fatal(err)
+	}
+	region := w.regions["edge-1"]
+	former := *region.Parent
+	former.Source = "sha256:of-an-earlier-release"
+	region.Parent = &former
+	w.regions["edge-1"], w.calls = region, nil
+	for range 2 {
+		if err := r.Register(t.Context(), held, parent()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff([]string{"apply Namespace", "apply ServiceAccount", "apply Secret", "update"}, w.calls); d != "" || len(w.sent) != 1 {
+		t.Errorf("%d kubeconfigs were handed over; the calls are, -want +got:\n%s", len(w.sent), d)
+	}
+}
+
+// TestAccountOfEarlierSource checks that the digest covers the objects of the account, unless
+// the region has none.
+func TestAccountOfEarlierSource(t *testing.T) {
+	of := func(credentials nf.RegionCredentials) string {
+		w := newWorld()
+		p := parent(func(w *nf.WorkloadCluster) { w.Credentials = credentials })
+		if err := w.registrar(t).Register(t.Context(), held, p); err != nil {
+			t.Fatal(err)
+		}
+		return w.regions["edge-1"].Parent.Source
+	}
+	plain := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("admin-1")))
+	if got := of(nf.SecretCredentials); got != plain {
+		t.Errorf("without an account, the digest is %s, want that of the kubeconfig", got)
+	}
+	if got := of(nf.AccountCredentials); got == plain {
+		t.Error("the digest does not cover the account")
+	}
 }
 
 // TestDeregisterKeepsWhatIsUsed does not remove a region that is in use, or that another

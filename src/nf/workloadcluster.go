@@ -45,7 +45,7 @@ type Parent struct {
 	Instance string          `json:"instance"` // that registered the region
 	Workload WorkloadCluster `json:"workload"` // with a namespace
 
-	Source string `json:"source,omitempty"` // digest of the kubeconfig that the access was made from
+	Source string `json:"source,omitempty"` // digest of what the access was made from: the kubeconfig and the account
 	Sent   int    `json:"sent,omitempty"`   // the number of the last request that hands the kubeconfig over
 	Last   string `json:"last,omitempty"`   // digest of the one that was handed over last
 }
