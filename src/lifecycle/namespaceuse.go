@@ -17,7 +17,7 @@ import (
 // namespaceUse records that a namespace of a region is used.
 type namespaceUse struct {
 	Key      string `json:"key"`                // region/namespace
-	Removing string `json:"removing,omitempty"` // the user that is removing the namespace, as nf.Subject.String
+	Removing string `json:"removing,omitempty"` // who is removing the namespace; see store.NewSharedTable
 }
 
 // ID implements store.Shared.
@@ -203,7 +203,7 @@ func (n *namespaceUser) releaseNamespace(ctx context.Context, namespace string) 
 		return err
 	}
 	var failed error
-	err := n.run.records.namespaces.Leave(ctx, namespaceKey(n.run.op().Region, namespace), n.run.op().Subject, func(ctx context.Context) error {
+	err := n.run.records.namespaces.Leave(ctx, namespaceKey(n.run.op().Region, namespace), n.run.op().Subject, n.run.op().Claim, func(ctx context.Context) error {
 		kept, err := n.run.cluster.RemoveNamespace(ctx, namespace)
 		if err != nil {
 			failed = err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -17,7 +18,7 @@ import (
 // thing is being removed. It is dropped before the user checks for other users.
 // A removal is marked before it looks for holds. So a thing is never removed
 // while it has a user, and never remains without one, in any order of the calls.
-// After a crash during Leave, the user must leave again.
+// After a crash during Leave, the user must leave again, or enter.
 type SharedTable[T Shared] struct {
 	table Table[T]
 	holds Holds
@@ -32,7 +33,7 @@ type Shared interface {
 
 // NewSharedTable returns the table whose keys begin with the prefix. Mark returns
 // the field of a record for the user that is removing the thing, in the form of
-// nf.Subject.String; the field is empty if there is none.
+// nf.Subject.String, with "/" and the token of Leave; the field is empty if there is none.
 func NewSharedTable[T Shared](kv KV, prefix, noun string, mark func(*T) *string) SharedTable[T] {
 	return SharedTable[T]{table: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, prefix), mark: mark}
 }
@@ -42,8 +43,8 @@ func (t SharedTable[T]) Records() Table[T] { return t.table }
 
 // Enter adds a user to a thing, and returns its record. If there is no record,
 // Enter inserts first. It returns nf.Busy while another user is
-// removing the thing: the user must then enter again, or leave. It is
-// idempotent.
+// removing the thing: the user must then enter again, or leave. A removal that the
+// user itself has begun, and not completed, is over. It is idempotent.
 func (t SharedTable[T]) Enter(ctx context.Context, user nf.Subject, first T) (T, error) {
 	id := first.ID()
 	if _, err := t.table.Get(ctx, id); nf.KindOf(err) == nf.NotFound {
@@ -55,13 +56,31 @@ func (t SharedTable[T]) Enter(ctx context.Context, user nf.Subject, first T) (T,
 		return first, err
 	}
 	v, err := t.table.Get(ctx, id)
-	switch by := *t.mark(&v); {
+	switch mark := *t.mark(&v); {
 	case nf.KindOf(err) == nf.NotFound:
 		return v, t.busy(id, "it was just removed")
-	case err == nil && by != "" && by != user.String():
+	case err != nil || mark == "":
+		return v, err
+	case marker(mark) != user:
 		return v, t.busy(id, "it is being removed")
+	default:
+		return v, t.disclaim(ctx, id, mark)
 	}
-	return v, err
+}
+
+// markOf returns the mark of a thing that a user removes.
+func markOf(user nf.Subject, token string) string {
+	if token == "" {
+		return user.String()
+	}
+	return user.String() + "/" + token
+}
+
+// marker returns the user of a mark.
+func marker(mark string) nf.Subject {
+	by := nf.SubjectOf(mark)
+	by.ID, _, _ = strings.Cut(by.ID, "/")
+	return by
 }
 
 // create inserts a thing, held by the user. It returns nf.Exists if another user has
@@ -85,24 +104,26 @@ func (t SharedTable[T]) busy(id, why string) error {
 
 // Leave ends a user's use of a thing. The last user removes the thing by
 // calling remove, and then its record. If remove fails, so does Leave, and the
-// thing stays for later users. It returns nil for a user that never entered.
-func (t SharedTable[T]) Leave(ctx context.Context, id string, user nf.Subject, remove func(context.Context) error) error {
+// thing stays for later users. It returns nil for a user that never entered. The
+// token is that of the attempt, as a stalled one must not end the removal of a later one.
+func (t SharedTable[T]) Leave(ctx context.Context, id string, user nf.Subject, token string, remove func(context.Context) error) error {
 	if err := t.holds.Drop(ctx, id, nf.Holder{Subject: user}); err != nil {
 		return err
 	}
+	mark := markOf(user, token)
 	for {
-		mine, err := t.claim(ctx, id, user)
+		mine, err := t.claim(ctx, id, mark)
 		if err != nil || !mine {
 			return err
 		}
 		used, err := t.holds.Used(ctx, id)
 		if err == nil && !used {
 			if err = remove(ctx); err == nil {
-				return t.forget(ctx, id, user)
+				return t.forget(ctx, id, mark)
 			}
 		}
 		// Without the context, which may have ended: otherwise no user could enter.
-		if e := t.disclaim(context.WithoutCancel(ctx), id, user); err != nil || e != nil {
+		if e := t.disclaim(context.WithoutCancel(ctx), id, mark); err != nil || e != nil {
 			return errors.Join(err, e)
 		}
 		// Users that have left since the claim saw it, and did not remove the thing.
@@ -112,23 +133,22 @@ func (t SharedTable[T]) Leave(ctx context.Context, id string, user nf.Subject, r
 	}
 }
 
-// claim marks the thing as being removed by the user, unless another user
-// already is.
-func (t SharedTable[T]) claim(ctx context.Context, id string, user nf.Subject) (mine bool, err error) {
+// claim sets the mark of a thing, unless another user is removing it.
+func (t SharedTable[T]) claim(ctx context.Context, id, own string) (mine bool, err error) {
 	v, err := t.table.Update(ctx, id, func(v *T) error {
-		if mark := t.mark(v); *mark == "" {
-			*mark = user.String()
+		if mark := t.mark(v); *mark == "" || marker(*mark) == marker(own) {
+			*mark = own
 		}
 		return nil
 	})
 	// Without a record, the thing was never entered, or has been removed.
-	return err == nil && *t.mark(&v) == user.String(), nf.IgnoreNotFound(err)
+	return err == nil && *t.mark(&v) == own, nf.IgnoreNotFound(err)
 }
 
-// disclaim clears the user's claim.
-func (t SharedTable[T]) disclaim(ctx context.Context, id string, user nf.Subject) error {
+// disclaim clears a mark, unless another attempt has set its own.
+func (t SharedTable[T]) disclaim(ctx context.Context, id, own string) error {
 	_, err := t.table.Update(ctx, id, func(v *T) error {
-		if mark := t.mark(v); *mark == user.String() {
+		if mark := t.mark(v); *mark == own {
 			*mark = ""
 		}
 		return nil
@@ -136,15 +156,15 @@ func (t SharedTable[T]) disclaim(ctx context.Context, id string, user nf.Subject
 	return nf.IgnoreNotFound(err)
 }
 
-// forget deletes the record of a thing that the user has removed.
-func (t SharedTable[T]) forget(ctx context.Context, id string, user nf.Subject) error {
-	return t.table.DeleteWhere(ctx, id, func(v T) bool { return *t.mark(&v) == user.String() })
+// forget deletes the record of a thing that was removed under a mark.
+func (t SharedTable[T]) forget(ctx context.Context, id, own string) error {
+	return t.table.DeleteWhere(ctx, id, func(v T) bool { return *t.mark(&v) == own })
 }
 
-// Abandoned finds what users of a kind that no longer exist have left: claims, and
-// records without a user. For their holds, and for held, see AbandonedHolds. Alive
-// are the ids of the users that exist. Busy are the things that a user of any kind
-// may be about to enter or leave. It returns the stale records by name, each with a
+// Abandoned finds what users of a kind have left: the claims of those that no longer
+// exist, or do nothing, and records without a user. For their holds, and for held, see
+// AbandonedHolds. Alive are the ids of the users that exist. Busy are the things that a
+// user of any kind may be about to enter or leave. It returns the stale records by name, each with a
 // function that removes it. The function does nothing if the thing is in use again.
 func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, held Held, alive, busy map[string]bool) (map[string]func(context.Context) error, error) {
 	found := map[string]func(context.Context) error{}
@@ -153,13 +173,13 @@ func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, held
 			return nil, err
 		}
 		id, mark := v.ID(), *t.mark(&v)
-		by := nf.SubjectOf(cmp.Or(mark, string(kind))) // without an id: no user
+		by := marker(cmp.Or(mark, string(kind))) // without an id: no user
 		switch {
-		case busy[id], by.Kind != kind, alive[by.ID]:
-		case !held[t.holds.hold(id, nf.Holder{}).thing()]:
-			found[fmt.Sprintf("record of %s %s", t.table.noun, id)] = func(ctx context.Context) error { return t.drop(ctx, id, by) }
+		case busy[id], by.Kind != kind:
+		case !alive[by.ID] && !held[t.holds.hold(id, nf.Holder{}).thing()]:
+			found[fmt.Sprintf("record of %s %s", t.table.noun, id)] = func(ctx context.Context) error { return t.drop(ctx, id, markOf(by, "")) }
 		case mark != "":
-			found[fmt.Sprintf("removal of %s %s by %s", t.table.noun, id, by)] = func(ctx context.Context) error { return t.disclaim(ctx, id, by) }
+			found[fmt.Sprintf("removal of %s %s by %s", t.table.noun, id, by)] = func(ctx context.Context) error { return t.disclaim(ctx, id, mark) }
 		}
 	}
 	return found, nil
@@ -167,13 +187,13 @@ func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, held
 
 // drop removes the record of a thing without users, in the name of a user that
 // does not exist.
-func (t SharedTable[T]) drop(ctx context.Context, id string, by nf.Subject) error {
-	if mine, err := t.claim(ctx, id, by); err != nil || !mine {
+func (t SharedTable[T]) drop(ctx context.Context, id, mark string) error {
+	if mine, err := t.claim(ctx, id, mark); err != nil || !mine {
 		return err
 	}
 	used, err := t.holds.Used(ctx, id)
 	if err != nil || used {
-		return errors.Join(err, t.disclaim(ctx, id, by))
+		return errors.Join(err, t.disclaim(ctx, id, mark))
 	}
-	return t.forget(ctx, id, by)
+	return t.forget(ctx, id, mark)
 }

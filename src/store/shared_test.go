@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -79,7 +80,7 @@ func (v visitor) enter(ctx context.Context) error {
 
 func (v visitor) leave(ctx context.Context) error {
 	v.house.leave(v.user)
-	return v.table.Leave(ctx, "x", instance(v.user), func(context.Context) error {
+	return v.table.Leave(ctx, "x", instance(v.user), "", func(context.Context) error {
 		if err := v.pass(); err != nil {
 			return err
 		}
@@ -102,6 +103,58 @@ func TestBusyNamesNoUser(t *testing.T) {
 	}
 }
 
+// TestStalledRemoval has an attempt stall while it removes a room, and another attempt of the
+// same user take over: the first one must not end the removal of the second.
+func TestStalledRemoval(t *testing.T) {
+	t.Parallel()
+	ctx, table := t.Context(), rooms(memory.New())
+	if _, err := table.Enter(ctx, instance("a"), room{Name: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	stalled, proceed, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- table.Leave(ctx, "x", instance("a"), "first", func(context.Context) error {
+			close(stalled)
+			<-proceed
+			return errDead
+		})
+	}()
+	<-stalled
+	err := table.Leave(ctx, "x", instance("a"), "second", func(ctx context.Context) error {
+		close(proceed)
+		if err := <-ended; !errors.Is(err, errDead) {
+			t.Errorf("the first attempt: %v", err)
+		}
+		if _, err := table.Enter(ctx, instance("b"), room{Name: "x"}); nf.KindOf(err) != nf.Busy {
+			t.Errorf("another user enters while the second attempt removes the room: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Records().Get(ctx, "x"); nf.KindOf(err) != nf.NotFound {
+		t.Errorf("the removed room is there: %v", err)
+	}
+}
+
+// TestEnterAfterRemoval has a user enter a room again whose removal it has not completed.
+func TestEnterAfterRemoval(t *testing.T) {
+	t.Parallel()
+	ctx, table := t.Context(), rooms(memory.New())
+	if err := table.Records().Put(ctx, "x", room{Name: "x", Removing: "vnf_instance/a/token"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Enter(ctx, instance("b"), room{Name: "x"}); nf.KindOf(err) != nf.Busy {
+		t.Errorf("another user: %v", err)
+	}
+	for _, user := range []string{"a", "b"} {
+		if _, err := table.Enter(ctx, instance(user), room{Name: "x"}); err != nil {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+}
+
 // TestAbandoned checks the sweep of a kind: a record with a user of another kind,
 // or whose removal another kind's user has begun, is not abandoned.
 func TestAbandoned(t *testing.T) {
@@ -118,7 +171,9 @@ func TestAbandoned(t *testing.T) {
 		"Busy":           {reason: "an operation is about to enter it", busy: true, record: true},
 		"Used":           {reason: "a user of another kind has it", holder: network("a").Subject, record: true},
 		"Removed":        {reason: "its last user died", removing: "vnf_instance/dead"},
-		"Removing":       {reason: "its last user removes it", removing: "vnf_instance/a", record: true, mark: "vnf_instance/a"},
+		"Removing":       {reason: "its last user removes it", removing: "vnf_instance/a/token", busy: true, record: true, mark: "vnf_instance/a/token"},
+		"Idle":           {reason: "its last user has begun to remove it, and does nothing now", removing: "vnf_instance/a/token", record: true},
+		"DeadToken":      {reason: "an attempt of a user that died", removing: "vnf_instance/dead/token"},
 		"OtherRemoving":  {reason: "the user that removes it is of another kind", removing: "network/dead", record: true, mark: "network/dead"},
 		"RemovedAndUsed": {reason: "the user that removed it died, and another one wants it", holder: network("a").Subject, removing: "vnf_instance/dead", record: true},
 		"Sweep":          {reason: "a sweep died", removing: "vnf_instance"},
