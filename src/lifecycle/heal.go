@@ -63,6 +63,9 @@ func (pr *preparer) healing(ctx context.Context, in nf.Instance, req nf.ActReque
 	if task.Pods, err = chosen(in, pods, req.Pods); err != nil {
 		return task, nil, err
 	}
+	for i := range task.Pods {
+		task.Pods[i].Sound = slices.ContainsFunc(health, func(h nf.Health) bool { return h.Ref == task.Pods[i].Workload && h.Status == nf.Current })
+	}
 	for _, p := range task.Pods {
 		if isBare(p) {
 			task.Missing = append(task.Missing, p.Ref)
@@ -204,7 +207,9 @@ func (a *applier) waitChanged(ctx context.Context, step nf.StepID) error {
 	return a.elaborate(ctx, a.await(ctx, wait{wanted: nf.Current, targets: changes}))
 }
 
-// evict evicts pods one after another, and waits until each is gone.
+// evict evicts pods one after another, and waits until each is gone. It waits until a
+// workload is ready again before it evicts the next pod, if the workload was ready before:
+// one that has other broken pods is not ready until they are evicted, too.
 func (a *applier) evict(ctx context.Context, task nf.HealTask) error {
 	var changes []nf.Change
 	defer func() { a.run.attempt.KeepChanges(changes) }()
@@ -220,6 +225,11 @@ func (a *applier) evict(ctx context.Context, task nf.HealTask) error {
 		changes = append(changes, change)
 		if change.Action == nf.Deleted {
 			if err := a.await(ctx, wait{wanted: nf.Absent, targets: []nf.Change{change}}); err != nil {
+				return err
+			}
+		}
+		if p.Sound && i+1 < len(task.Pods) {
+			if err := a.waitReplaced(ctx, task.Pods[i:i+1]); err != nil {
 				return err
 			}
 		}

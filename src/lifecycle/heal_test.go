@@ -87,8 +87,8 @@ func TestHealReplacesPods(t *testing.T) {
 	}
 }
 
-// TestHealWaitsForNewPods evicts two pods of a workload whose status has not changed yet:
-// the heal waits until it does not count either of them.
+// TestHealWaitsForNewPods evicts two pods of a workload. It evicts the second one when the
+// workload's status does not count the first one any longer, and ends when it counts neither.
 func TestHealWaitsForNewPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -100,8 +100,11 @@ func TestHealWaitsForNewPods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, uid := range []string{"web-2", "web-1"} {
+		for i, uid := range []string{"web-1", "web-2"} {
 			synctest.Wait()
+			if evicted := s.cluster.asked("evict"); len(evicted) != i+1 {
+				t.Errorf("before %s is replaced, the heal has evicted %v", uid, evicted)
+			}
 			if now, err := e.Operation(t.Context(), op.ID); err != nil || now.State != nf.Running {
 				t.Fatalf("before %s is replaced, the heal is %s: %v", uid, now.State, err)
 			}
@@ -110,6 +113,30 @@ func TestHealWaitsForNewPods(t *testing.T) {
 			s.cluster.touch()
 			s.cluster.mu.Unlock()
 		}
+		if op = e.end(t, op); op.State != nf.Succeeded {
+			t.Errorf("the heal: %s, %v", op.State, op.Failure)
+		}
+	})
+}
+
+// TestHealOfBrokenWorkload evicts two pods of a workload that is not ready, and may not be
+// before both are replaced: the heal does not wait in between.
+func TestHealOfBrokenWorkload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		id := e.up(t, "db_web").Subject.ID
+		s.cluster.pods = []nf.Pod{podOf("web-1"), podOf("web-2")}
+		s.cluster.script("web", nf.InProgress, "")
+		op, err := e.Act(t.Context(), id, nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "web-2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if evicted := s.cluster.asked("evict"); len(evicted) != 2 {
+			t.Errorf("the heal has evicted %v", evicted)
+		}
+		s.cluster.script("web", nf.Current, "")
 		if op = e.end(t, op); op.State != nf.Succeeded {
 			t.Errorf("the heal: %s, %v", op.State, op.Failure)
 		}

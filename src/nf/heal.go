@@ -24,7 +24,8 @@ type HealTask struct {
 type HealPod struct {
 	Ref
 	UID      string `json:"uid"`
-	Workload Ref    `json:"workload"` // the object of the instance whose pods it is one of
+	Workload Ref    `json:"workload"`        // the object of the instance whose pods it is one of
+	Sound    bool   `json:"sound,omitempty"` // the workload was ready when the heal was accepted
 }
 
 // checkPods returns violations for pods that are not named "name" or
