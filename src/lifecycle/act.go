@@ -212,7 +212,8 @@ func workloads(in nf.Instance, req nf.ActRequest) ([]nf.Ref, error) {
 		}
 		return out, nil
 	}
-	var v nf.Violations
+	var v, again nf.Violations
+	first := map[string]int{} // the entry that names an object
 	for i, name := range names {
 		var found []string
 		for _, it := range items {
@@ -226,10 +227,19 @@ func workloads(in nf.Instance, req nf.ActRequest) ([]nf.Ref, error) {
 			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("VNF instance %s has no object %q", in.ID, name)})
 		case len(found) > 1:
 			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("%q is one of %s; say which", name, strings.Join(found, ", "))})
+		default:
+			if at, given := first[found[0]]; given {
+				again = append(again, nf.Violation{Field: field, Message: fmt.Sprintf("%q is the same object as workloads[%d]", name, at)})
+				continue
+			}
+			first[found[0]] = i
 		}
 	}
-	if len(v) > 0 {
+	switch {
+	case len(v) > 0:
 		return nil, nf.E(nf.NotFound, string(req.Verb), "workloads", v)
+	case len(again) > 0:
+		return nil, nf.E(nf.Invalid, string(req.Verb), "workloads", again)
 	}
 	return out, nil
 }
