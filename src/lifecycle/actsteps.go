@@ -74,6 +74,7 @@ func (w *work) finishAct(context.Context) error {
 	}
 	w.run.unlock(func(in *nf.Instance) {
 		in.Settings = nf.MergeSettings(in.Settings, op.Instance.Settings)
+		in.Corrections = nil // as after any change
 		in.Become(nf.Ready, "")
 	})
 	return nil

@@ -113,6 +113,15 @@ func TestCorrectOnce(t *testing.T) {
 		if in = e.only(t.Context()); len(in.Corrections) != 1 || in.Corrections[0].Times != 2 {
 			t.Errorf("corrections: %+v", in.Corrections)
 		}
+		if op = e.act(t, id, scaleTo(2, "db")); op.State != nf.Succeeded || len(e.only(t.Context()).Corrections) > 0 {
+			t.Errorf("an action starts again: %v, %+v", op.Failure, e.only(t.Context()).Corrections)
+		}
+		s.cluster.meddle("web", "y")
+		in, _, refs = e.drifted(t)
+		if op, _, err = e.Correct(t.Context(), in, refs); err != nil {
+			t.Fatal(err)
+		}
+		e.end(t, op)
 		if op, err = e.Upgrade(t.Context(), id, change("db_web", "xl")); err != nil {
 			t.Fatal(err)
 		}
