@@ -202,6 +202,41 @@ func TestRetryOfCreateThatAdopts(t *testing.T) {
 	})
 }
 
+// TestHooksOfRetryThatAdopts undoes the retry of an instantiation that adopts. The object of a
+// hook, which the first attempt has created, was not adopted: it is deleted.
+func TestHooksOfRetryThatAdopts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		running("db")(t, s, e)
+		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
+		op, err := createAdopting("early.estays_db-bad", nf.Keep)(t.Context(), e, nf.RequestKey{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.end(t, op)
+		if op, err = e.Retry(t.Context(), op.ID, nf.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if end := e.end(t, op); end.State != nf.OperationFailed {
+			t.Fatalf("the retry ended %s", end.State)
+		}
+		if diff := cmp.Diff([]string{"db", "estays"}, s.cluster.live()); diff != "" {
+			t.Errorf("before it is undone (-want +got)\n%s", diff)
+		}
+		if op, err = e.Undo(t.Context(), op.ID, nf.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if end := e.end(t, op); end.State != nf.Succeeded {
+			t.Errorf("the undo ended %s: %+v", end.State, end.Failure)
+		}
+		if diff := cmp.Diff([]string{"db"}, s.cluster.live()); diff != "" {
+			t.Errorf("objects (-want +got)\n%s", diff)
+		}
+	})
+}
+
 func TestCreateDoesNotAdopt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

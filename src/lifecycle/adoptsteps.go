@@ -24,7 +24,9 @@ func (a *applier) adoptObjects(ctx context.Context) error {
 	if !adopts {
 		items = slices.DeleteFunc(items, func(it nf.Item) bool { return !it.Adopted })
 	}
-	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item { return merge(inventory, slices.Concat(a.leftItems(), items)) }); err != nil {
+	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item {
+		return merge(inventory, slices.Concat(a.leftItems(inventory), items))
+	}); err != nil {
 		return err
 	}
 	refs := make([]nf.Ref, len(items))
@@ -89,12 +91,14 @@ func (a *applier) giveBack(ctx context.Context, former []*unstructured.Unstructu
 	return err
 }
 
-// leftItems returns inventory entries for the objects that hooks may have left.
-func (a *applier) leftItems() []nf.Item {
+// leftItems returns inventory entries for the objects that hooks may have left before the
+// instance. Those that an earlier attempt has created are the instance's own.
+func (a *applier) leftItems(inventory []nf.Item) []nf.Item {
 	var out []nf.Item
 	for _, h := range a.run.plan.Hooks {
 		it := itemOf(len(a.run.plan.Stages), h.Object)
-		it.Hook, it.Adopted = true, a.run.op().Verb != nf.Adopt
+		created := slices.ContainsFunc(inventory, func(was nf.Item) bool { return was.Hook && !was.Adopted && was.Key() == it.Key() })
+		it.Hook, it.Adopted = true, a.run.op().Verb != nf.Adopt && !created
 		out = append(out, it)
 	}
 	return out
