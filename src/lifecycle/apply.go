@@ -110,6 +110,9 @@ func (a *applier) applyObjects(ctx context.Context, index int, wanted []*unstruc
 			return changes, err
 		}
 		done[ref.Key()] = nf.Recreated
+		if err := a.run.attempt.Held(ctx); err != nil { // the object may be what another replica has recreated
+			return changes, err
+		}
 		a.run.attempt.Log().InfoContext(ctx, "object recreated, because a field cannot be changed", "object", ref.String())
 		gone, err := a.run.cluster.Delete(ctx, a.run.op().Subject, []nf.Ref{ref})
 		if err == nil {
