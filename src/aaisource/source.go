@@ -237,6 +237,8 @@ func (s *Source) Lacking(ctx context.Context, in nf.Instance) (string, error) {
 		return "", err
 	case in.AAIInForce().Writer == nf.AAIAdapter:
 		return "SO's adapter for CNFs writes its objects", nil
+	case in.Unlisted:
+		return "a termination has removed its objects from A&AI", nil
 	case in.AAI.Writer == nf.AAINone:
 		return "the instance asks for nothing", nil
 	case placeOf(in, r).Tenant == "":

@@ -90,7 +90,10 @@ func (a *acceptor) recorded(req request) operation.Request {
 			return a.create(ctx, op, req.target)
 		}
 		taken, err := a.records.locks.TakeOp(ctx, op, *req.seen, func(in *nf.Instance) error {
-			in.Become(req.state, "")
+			if in.State != req.state { // the reason for a state that stays is the same
+				in.Become(req.state, "")
+			}
+			in.Unlisted = false // a termination sets it again
 			in.Newest = max(in.Newest, op.Instance.Revision)
 			if req.edit != nil {
 				req.edit(in)

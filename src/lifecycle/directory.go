@@ -35,8 +35,8 @@ func (w *work) unlist(ctx context.Context) error {
 	if err != nil {
 		return operation.RecordError(err)
 	}
-	if in.AAI.Writer != nf.AAINone {
-		if err := w.run.edit(ctx, func(in *nf.Instance) { in.AAI.Writer = nf.AAINone }); err != nil {
+	if in.AAIInForce().Writer != nf.AAINone {
+		if err := w.run.edit(ctx, func(in *nf.Instance) { in.Unlisted = true }); err != nil {
 			return err
 		}
 	}

@@ -57,7 +57,7 @@ func TestDirectory(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
-					return in.AAI.Writer
+					return in.AAIInForce().Writer
 				}
 				up := e.up(t, "web")
 				began := time.Now()
@@ -78,6 +78,34 @@ func TestDirectory(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDirectoryAfterFailedTermination rolls an instance back whose termination has failed
+// after the directory was told to remove it: the directory has it again.
+func TestDirectoryAfterFailedTermination(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &fakeDirectory{needs: time.Hour, writer: func(string) nf.AAIWriter { return "" }}
+		e := newSite(t).start(func(c *config) { c.Directory = d })
+		defer e.stop()
+		id := e.up(t, "web").Subject.ID
+		op, err := e.Terminate(t.Context(), id, nf.TerminateRequest{Options: nf.Options{Timeout: 10 * time.Second}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		op = e.end(t, op)
+		if in := e.only(t.Context()); op.State != nf.OperationFailed || in.AAIInForce().Writer != nf.AAINone {
+			t.Errorf("the termination is %s, and the writer %q", op.State, in.AAIInForce().Writer)
+		}
+		back, err := e.Rollback(t.Context(), id, nf.RollbackRequest{Revision: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back = e.end(t, back)
+		if in := e.only(t.Context()); back.State != nf.Succeeded || in.State != nf.Ready || in.AAIInForce().Writer != "" {
+			t.Errorf("the rollback is %s, the instance %s, and the writer %q", back.State, in.State, in.AAIInForce().Writer)
+		}
+	})
 }
 
 // emptyDirectory has nothing of any instance.

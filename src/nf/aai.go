@@ -26,9 +26,12 @@ const (
 
 // AAIInForce returns what A&AI is to have of the instance. Once SO's adapter has
 // subscribed to the instance, the adapter writes its objects, whatever the revisions
-// say: a revision may be older than the subscription.
+// say: a revision may be older than the subscription. While Unlisted, nothing writes them.
 func (in *Instance) AAIInForce() AAI {
 	out := in.AAI
+	if in.Unlisted {
+		out.Writer = AAINone
+	}
 	if in.AAIAdapter && out.Writer != AAINone {
 		out.Writer = AAIAdapter
 	}

@@ -70,6 +70,7 @@ type Instance struct {
 	Claims        ClaimPolicy       `json:"claims,omitempty"` // of StatefulSets, at termination
 	AAI           AAI               `json:"aai,omitzero"`
 	AAIAdapter    bool              `json:"aai_adapter,omitempty"` // SO's adapter has subscribed to it; see AAIInForce
+	Unlisted      bool              `json:"unlisted,omitempty"`    // a termination removes it from A&AI, or has failed after that; see AAIInForce
 	Corrections   []Correction      `json:"corrections,omitempty"` // of drift, since the last change
 	Inventory     []Item            `json:"inventory"`             // every object that exists or may exist because of the service
 	Operation     string            `json:"operation,omitempty"`   // the operation that is changing the instance: the lock
