@@ -33,13 +33,24 @@ func merge(inventory, items []nf.Item) []nf.Item {
 
 // outside returns the inventory's entries that a plan does not contain. It
 // leaves out hook objects and the volumes of StatefulSets: they are not part of
-// any plan's stages, and a prune must not delete them.
+// any plan's stages, and a prune must not delete them. An object that is shared in the
+// plan was the instance's own, and is kept: a prune orphans it.
 func outside(inventory []nf.Item, plan render.Plan) []nf.Item {
-	planned := map[string]bool{}
-	for _, obj := range plan.Objects() {
-		planned[nf.RefOf(obj).Key()] = true
+	own, shared := map[string]bool{}, map[string]bool{}
+	for _, stage := range plan.Stages {
+		for _, obj := range stage.Objects {
+			if key := nf.RefOf(obj.Object).Key(); obj.Shared {
+				shared[key] = true
+			} else {
+				own[key] = true
+			}
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] || it.Hook || it.Volume })
+	out := slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return own[it.Key()] || it.Hook || it.Volume })
+	for i := range out {
+		out[i].Keep = out[i].Keep || shared[out[i].Key()]
+	}
+	return out
 }
 
 // itemOf returns the inventory's entry of an object.

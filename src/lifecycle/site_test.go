@@ -149,8 +149,8 @@ func (e *engine) up(t *testing.T, pkg string, opts ...func(*nf.InstantiateReques
 	return e.end(t, op)
 }
 
-// The kinds keep, shared and again are what they say, and those of hookKinds are
-// hooks.
+// The kinds keep, shared and again are what they say, an owned one is of the kind shared
+// and the instance's own, and those of hookKinds are hooks.
 //
 // listRenderer renders the packages of these tests, whose id is their content:
 // stages separated by "/", object names by ",": "db/web,svc". "Kind.name" is an
@@ -227,6 +227,9 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 			if kind == "pods" {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "Deployment"
 				g.Objects[n].Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{}}}
+			}
+			if kind == "owned" {
+				g.Objects[n].SetKind("shared")
 			}
 			g.Objects[n].Shared, g.Objects[n].Keep = kind == "shared", kind == "keep"
 		}
