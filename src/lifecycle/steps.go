@@ -127,7 +127,10 @@ func (r *run) allowAs(ctx context.Context, digest string) error {
 
 // Undoable implements operation.Undoer.
 func (w *work) Undoable(ctx context.Context) (bool, error) {
-	if w.run.op().OnFailure != nf.Undo || w.run.op().Verb == nf.Terminate || w.run.op().Verb == nf.Test || stays(w.run.op().Verb) {
+	if w.run.op().Verb == nf.Test {
+		return leavesTests(w.run.op()), nil
+	}
+	if w.run.op().OnFailure != nf.Undo || w.run.op().Verb == nf.Terminate || stays(w.run.op().Verb) {
 		return false, nil
 	}
 	if settings := w.run.op().Instance.Settings; isAct(w.run.op().Verb) && len(reversed(settings)) == 0 {
@@ -156,6 +159,9 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	}
 	if isAct(w.run.op().Verb) {
 		return w.actSteps(reversed(w.run.op().Instance.Settings)), nil
+	}
+	if w.run.op().Verb == nf.Test {
+		return w.undoTestSteps(ctx)
 	}
 	in, err := w.run.instance(ctx)
 	if err != nil {

@@ -25,7 +25,6 @@ func (w *work) testSteps(ctx context.Context) ([]operation.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	var refs []nf.Ref
 	var steps []operation.Step
 	if !tenancy.Whole {
 		steps = append(steps, w.step(nf.PhasePermit, w.namespaces.permitTests))
@@ -44,12 +43,47 @@ func (w *work) testSteps(ctx context.Context) ([]operation.Step, error) {
 		}
 		steps = append(steps, s)
 	}
+	return append(steps, w.deleteTests(), w.step(nf.PhaseFinish, w.finishTests)), nil
+}
+
+// deleteTests returns the step that deletes the objects of tests.
+func (w *work) deleteTests() operation.Step {
+	var refs []nf.Ref
 	for _, h := range w.run.plan.HooksOf(nf.TestRun) {
 		refs = append(refs, nf.RefOf(h.Object))
 	}
-	return append(steps,
-		w.step(nf.PhaseDeleteTestObjects, func(ctx context.Context) error { return w.applier.discardHooks(ctx, refs) }),
-		w.step(nf.PhaseFinish, w.finishTests)), nil
+	return w.step(nf.PhaseDeleteTestObjects, func(ctx context.Context) error { return w.applier.discardHooks(ctx, refs) })
+}
+
+// leavesTests reports whether a test operation has ended, for example by a cancellation,
+// before it has deleted objects that it may have created.
+func leavesTests(op nf.Operation) bool {
+	created := false
+	for _, s := range op.Steps {
+		switch {
+		case s.Phase == nf.PhaseHookCreate:
+			created = true
+		case s.Phase == nf.PhaseDeleteTestObjects && !s.Finished.IsZero() && !s.Failed:
+			return false
+		}
+	}
+	return created
+}
+
+// undoTestSteps returns the steps that delete the objects of a test operation that has ended
+// early, whatever the client wanted to keep.
+func (w *work) undoTestSteps(ctx context.Context) ([]operation.Step, error) {
+	in, err := w.run.instance(ctx)
+	if err != nil {
+		return nil, operation.RecordError(err)
+	}
+	if w.run.plan, _, err = w.records.planInForce(ctx, in); err != nil {
+		return nil, operation.RecordError(err)
+	}
+	return []operation.Step{w.deleteTests(), w.step(nf.PhaseFinish, func(context.Context) error {
+		w.run.unlock(func(*nf.Instance) {})
+		return nil
+	})}, nil
 }
 
 // previewTests returns the changes that the tests of an instance's package make, by a

@@ -218,7 +218,7 @@ func (e *Engine) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Op
 		if err != nil {
 			return request{}, err
 		}
-		req.OnFailure = nf.Keep // there is nothing to undo
+		req.OnFailure = nf.Keep // the objects of tests are deleted in any case
 		op := e.acceptor.newOperation(nf.Test, targetOf(in, nf.Spec{}), req.Options)
 		if in.State == nf.Broken {
 			if op.Instance.After, err = e.records.lastChange(ctx, in); err != nil {
