@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,15 +116,24 @@ func isFeature(label string) bool {
 	if label == multithreading || strings.HasPrefix(label, cpuidPrefix) {
 		return true
 	}
-	_, is := vendorOf(label)
+	_, _, is := devicesOf(label)
 	return is
 }
 
-// vendorOf returns the vendor of the PCI devices that a label is about.
-func vendorOf(label string) (string, bool) {
-	name, isPCI := strings.CutPrefix(strings.TrimSuffix(label, ".present"), pciPrefix)
-	_, vendor, found := strings.Cut(name, "_")
-	return vendor, isPCI && found
+// devicePattern is the end of a label for the presence of PCI devices. By default, it
+// has their class and vendor. More fields can follow, if deviceLabelFields of Node
+// Feature Discovery lists them.
+var devicePattern = regexp.MustCompile(`^([0-9a-f]+_([0-9a-f]{4}))(?:_[0-9a-f]+)*\.present$`)
+
+// devicesOf returns the class with the vendor ("0300_10de"), and the vendor, of the PCI
+// devices whose presence a label states.
+func devicesOf(label string) (group, vendor string, found bool) {
+	name, isPCI := strings.CutPrefix(label, pciPrefix)
+	match := devicePattern.FindStringSubmatch(name)
+	if !isPCI || match == nil {
+		return "", "", false
+	}
+	return match[1], match[2], true
 }
 
 // classID returns the id of the class of nodes with features.
@@ -145,11 +155,13 @@ func (n Node) features() []Feature {
 		out = append(out, Feature{"cpuTopology", "generic", map[string]string{"numCpuThreads": quantity("2", "")}})
 	}
 	var extensions []string
+	seen := make(map[string]bool) // two labels can differ only in the device
 	for _, label := range slices.Sorted(maps.Keys(n.Labels)) {
 		if name, found := strings.CutPrefix(label, cpuidPrefix); found && n.Labels[label] == "true" {
 			extensions = append(extensions, name)
 		}
-		if vendor, found := vendorOf(label); found && n.Labels[label] == "true" {
+		if group, vendor, found := devicesOf(label); found && n.Labels[label] == "true" && !seen[group] {
+			seen[group] = true
 			out = append(out, Feature{"pciePassthrough", "generic", map[string]string{"pciVendorId": quantity(vendor, "")}})
 		}
 	}
