@@ -41,7 +41,8 @@ func (b *Bundles) open(ctx context.Context, a stored, memory *budget.Share) (ren
 }
 
 // upload stores an archive if accept returns nil. Swap writes the record and
-// returns the content that it replaced, which is then released.
+// returns the content that it replaced, which is then released. If the result of the write
+// is not known, neither is released.
 func (b *Bundles) upload(ctx context.Context, content io.Reader, accept func(render.Files) error, swap func(context.Context, Content) (Content, error)) error {
 	staged, done, err := b.blobs.Take(ctx, content, b.cfg.Limits.Archive)
 	if err != nil {
@@ -58,7 +59,10 @@ func (b *Bundles) upload(ctx context.Context, content io.Reader, accept func(ren
 		return err
 	}
 	old, err := swap(ctx, fresh)
-	if err != nil {
+	switch {
+	case nf.KindOf(err) == nf.Unreachable:
+		return err // the record may have been written, and refer to the new content
+	case err != nil:
 		return errors.Join(err, b.release(ctx, fresh))
 	}
 	return b.release(ctx, old)

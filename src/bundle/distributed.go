@@ -61,7 +61,9 @@ func (ds Distributed) PutDefinition(ctx context.Context, d Definition, content i
 func (ds Distributed) replace(ctx context.Context, d Definition, fresh Content) (old Content, err error) {
 	b := ds.bundles
 	d.Content = Content{}
-	if _, err := b.CreateDefinition(ctx, d); err != nil && nf.KindOf(err) != nf.Exists {
+	_, err = b.CreateDefinition(ctx, d)
+	created := err == nil
+	if !created && nf.KindOf(err) != nf.Exists {
 		return Content{}, err
 	}
 	_, err = b.definitions.Update(ctx, d.id(), func(stored *Definition) error {
@@ -70,10 +72,25 @@ func (ds Distributed) replace(ctx context.Context, d Definition, fresh Content) 
 		d.distributed(stored, b.cfg.Clock())
 		return nil
 	})
-	if err != nil && old == (Content{}) {
-		err = errors.Join(err, b.RemoveDefinition(context.WithoutCancel(ctx), d.Name, d.Version)) // one without content is of no use
+	if err != nil && created {
+		err = errors.Join(err, ds.withdraw(context.WithoutCancel(ctx), d, fresh)) // also if the context has ended
 	}
 	return old, err
+}
+
+// withdraw deletes a definition that has just been created, and its default profile. It
+// does nothing if the definition has got other content than fresh in the meantime.
+func (ds Distributed) withdraw(ctx context.Context, d Definition, fresh Content) error {
+	var used bool
+	err := ds.bundles.definitions.DeleteWhere(ctx, d.id(), func(stored Definition) bool {
+		// A failed write can have stored fresh, which the caller releases.
+		used = stored.Content != (Content{}) && stored.Content != fresh
+		return !used
+	})
+	if err != nil || used {
+		return err
+	}
+	return ds.bundles.RemoveProfile(ctx, Key{d.Name, d.Version, defaultProfile})
 }
 
 // describe updates the description and the origin of a definition.

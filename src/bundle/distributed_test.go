@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 func fine(context.Context, render.Files) error { return nil }
@@ -105,6 +107,76 @@ func TestPutNothing(t *testing.T) {
 			}
 			if left := f.keys(t, ""); len(left) > 0 {
 				t.Errorf("%s: left behind: %v", tc.reason, left)
+			}
+		})
+	}
+}
+
+// TestPutDefinitionFails distributes a definition when the store fails right before the
+// content is written.
+func TestPutDefinitionFails(t *testing.T) {
+	t.Parallel()
+	nat := func(version string) io.Reader {
+		return reader(map[string]string{"nat/Chart.yaml": "name: nat\nversion: " + version + "\n"})
+	}
+	cases := map[string]struct {
+		reason           string
+		before, meantime bool // a client uploads the definition before the distribution, or during it
+		method           string
+		done             bool // the failed call is carried out
+		stays            bool
+	}{
+		"new":         {reason: "a definition without content is deleted", method: "Get"},
+		"lost":        {reason: "a definition whose content is released is deleted", method: "Put", done: true},
+		"existing":    {reason: "an existing definition keeps its content and profile", before: true, method: "Get", stays: true},
+		"not written": {reason: "so it does if the write fails", before: true, method: "Put", stays: true},
+		"written":     {reason: "content that was written stays, although the store did not say so", before: true, method: "Put", done: true, stays: true},
+		"meantime":    {reason: "content that a client has uploaded in the meantime stays", meantime: true, method: "Get", stays: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, ctx := newFixture(t), t.Context()
+			if tc.before {
+				_, err := f.CreateDefinition(ctx, bundle.Definition{Name: "fw", Version: "1"})
+				must(t, err)
+				must(t, f.UploadDefinition(ctx, "fw", "1", nat("1.0.0")))
+			}
+			var reads atomic.Int64
+			hook := func(done bool) func(method, key string) error {
+				return func(method, key string) error {
+					if !strings.HasPrefix(key, "onap/definitions/") {
+						return nil
+					}
+					if method == "Get" && !done {
+						reads.Add(1)
+					}
+					// The first two reads look for the definition. The third begins the update.
+					if done != tc.done || method != tc.method || reads.Load() != 3 {
+						return nil
+					}
+					if tc.meantime {
+						must(t, f.UploadDefinition(ctx, "fw", "1", nat("1.0.0")))
+					}
+					return nf.E(nf.Unreachable, "ask", key, nil)
+				}
+			}
+			b, err := bundle.New(bundle.Config{KV: storetest.Failing{KV: f.kv, Fail: hook(false), Lose: hook(true)}, Packages: f.shelf, NewID: func() string { return "distributed" }})
+			must(t, err)
+			_, err = bundle.NewDistributed(b).PutDefinition(ctx, bundle.Definition{Name: "fw", Version: "1"}, nat("2.0.0"), fine)
+			fails(t, tc.reason, err, nf.Unreachable, "")
+			if !tc.stays {
+				if left := f.keys(t, "onap/"); len(left) > 0 {
+					t.Errorf("%s: left behind: %v", tc.reason, left)
+				}
+				return
+			}
+			d, err := f.Definition(ctx, "fw", "1")
+			if err != nil || d.Content.Upload == "" || (d.Content.Upload == "distributed") != tc.done {
+				t.Errorf("%s: it is %+v, %v", tc.reason, d, err)
+			}
+			if _, err := f.Compose(ctx, bundle.Key{Name: "fw", Version: "1", Profile: "default"}); err != nil {
+				t.Errorf("%s: it cannot be composed: %v", tc.reason, err)
 			}
 		})
 	}
