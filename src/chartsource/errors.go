@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"oras.land/oras-go/v2/errdef"
-	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -34,8 +33,6 @@ func fail(ctx context.Context, subject string, err error) error {
 		return fail(ctx, subject, refusal(refused.StatusCode))
 	case errors.Is(err, errdef.ErrNotFound):
 		e.Kind = nf.NotFound
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return fail(ctx, subject, refusal(http.StatusUnauthorized))
 	default:
 		e.Kind, e.Reason, e.Err = nf.Unreachable, cmp.Or(outbound.Reason(err), nf.ReasonUnavailable), outbound.Plain(err)
 	}

@@ -20,7 +20,7 @@ func ReadIndex(t *testing.T, text string) {
 	base := &url.URL{Scheme: "https", Host: "charts.example.com", Path: "/a"}
 	for _, e := range entries {
 		at, err := e.at(base)
-		if err == nil && (at.Host == "" || at.User != nil || at.Scheme != "https" && at.Scheme != "http") {
+		if err == nil && (at.Host == "" || at.User != nil || at.Scheme != "https" && at.Scheme != "http" && at.Scheme != "oci") {
 			t.Errorf("version %q is at %q", e.Version, at)
 		}
 		if err != nil && nf.KindOf(err) != nf.Invalid {

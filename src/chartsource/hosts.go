@@ -67,6 +67,29 @@ func portOf(u *url.URL) string {
 	return "443"
 }
 
+// sameOrigin reports whether two URLs have the same scheme, host and port.
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && outbound.Name(a.Hostname()) == outbound.Name(b.Hostname()) && portOf(a) == portOf(b)
+}
+
+// send sends a request. It removes the credentials if a redirect leaves the
+// origin of the request.
+func (s *Source) send(r *http.Request) (*http.Response, error) {
+	client := *s.client
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		// Another port is another server, but net/http keeps the header if only
+		// the port differs. It copies the header of the first request to every
+		// later one, so each redirect until now counts.
+		for _, hop := range append(slices.Clone(via[1:]), next) {
+			if !sameOrigin(hop.URL, r.URL) {
+				next.Header.Del("Authorization")
+			}
+		}
+		return s.client.CheckRedirect(next, via)
+	}
+	return client.Do(r)
+}
+
 // gate is a transport that rejects requests to hosts that are not allowed. It
 // checks every request, including redirects and requests to other hosts that a
 // response refers to.

@@ -15,7 +15,6 @@ import (
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
-	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -100,20 +99,22 @@ func (s *Source) repository(want wanted) (*remote.Repository, error) {
 	if err != nil || ref.Reference != "" && want.Version != "" && ref.Reference != want.Version {
 		return nil, nf.Violations{{Field: "chart.url", Message: "does not name a repository of a registry, or its tag differs from version"}}
 	}
-	client := &auth.Client{Client: s.client, Cache: auth.NewCache()}
-	client.SetUserAgent(userAgent)
-	if len(want.Password) > 0 {
-		credential := auth.Credential{Username: want.Username, Password: string(want.Password)}
-		if want.Username == "" {
-			credential = auth.Credential{AccessToken: string(want.Password)}
-		}
-		client.Credential = auth.StaticCredential(ref.Host(), credential)
-	}
+	at := s.origin(ref)
 	return &remote.Repository{
-		Client: client, Reference: ref, TagListMaxPages: maxTagPages,
-		PlainHTTP:          s.plain.match(&url.URL{Scheme: "http", Host: ref.Host()}),
+		Client:             &login{source: s, registry: at, username: want.Username, password: want.Password},
+		Reference:          ref,
+		PlainHTTP:          at.Scheme == "http",
+		TagListMaxPages:    maxTagPages,
 		ManifestMediaTypes: []string{ocispec.MediaTypeImageManifest},
 	}, nil
+}
+
+// origin returns the URL of the registry of a reference, without a path.
+func (s *Source) origin(ref registry.Reference) *url.URL {
+	if plain := (&url.URL{Scheme: "http", Host: ref.Host()}); s.plain.match(plain) {
+		return plain
+	}
+	return &url.URL{Scheme: "https", Host: ref.Host()}
 }
 
 const userAgent = "k8splugin"

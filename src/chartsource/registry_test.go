@@ -56,10 +56,12 @@ func TestFetchFromRegistry(t *testing.T) {
 		"BasicWrong":      {reason: "a wrong password", edit: func(r *registry) { r.auth = "basic" }, ref: chartsource.ChartRef{Version: "1.2.0", Username: "ann", Password: nf.Secret("x")}, want: bad(nf.Unreachable, "unauthorized", "")},
 		"BasicNobody":     {reason: "nobody", edit: func(r *registry) { r.auth = "basic" }, ref: chartsource.ChartRef{Version: "1.2.0"}, want: bad(nf.Unreachable, "unauthorized", "")},
 		"Bearer":          {reason: "user and password get a token", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "^1", Username: "ann", Password: nf.Secret(password)}, want: good("1.10.0+build.5", ":1.10.0_build.5")},
+		"TokenBasic":      {reason: "a token is not a password", edit: func(r *registry) { r.auth = "basic" }, ref: chartsource.ChartRef{Version: "1.2.0", Password: nf.Secret(token)}, want: bad(nf.Unreachable, "unauthorized", "")},
 		"BearerWrong":     {reason: "or not", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "1.2.0", Username: "ann", Password: nf.Secret("x")}, want: bad(nf.Unreachable, "unauthorized", "")},
 		"BearerNobody":    {reason: "anonymous access is not enough", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "1.2.0"}, want: bad(nf.Unreachable, "unauthorized", "")},
 		"Token":           {reason: "a token without a user", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "1.2.0", Password: nf.Secret(token)}, want: good("1.2.0", ":1.2.0")},
 		"RealmElsewhere":  {reason: "credentials do not go to a host that is not allowed", edit: func(r *registry) { r.auth, r.realm = "bearer", "https://198.51.100.7/token" }, ref: chartsource.ChartRef{Version: "1.2.0", Username: "ann", Password: nf.Secret(password)}, want: bad(nf.Forbidden, "", "")},
+		"RealmPlain":      {reason: "nor to one without TLS", edit: func(r *registry) { r.auth, r.realm = "bearer", "http://127.0.0.1/token" }, ref: chartsource.ChartRef{Version: "1.2.0", Username: "ann", Password: nf.Secret(password)}, want: bad(nf.Forbidden, "", "")},
 		"BlobElsewhere":   {reason: "nor does anything else", edit: func(r *registry) { r.redirect = "https://blobs.example.com/x" }, ref: chartsource.ChartRef{Version: "1.2.0"}, want: bad(nf.Forbidden, "", "")},
 		"BlobUnencrypted": {reason: "nor without TLS", edit: func(r *registry) { r.redirect = "http://127.0.0.1/x" }, ref: chartsource.ChartRef{Version: "1.2.0"}, want: bad(nf.Forbidden, "", "")},
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"oras.land/oras-go/v2/registry"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // maxIndex is the maximum size of a repository's index in bytes. The largest
@@ -20,7 +20,7 @@ import (
 const maxIndex = 32 << 20
 
 // fromRepository fetches a chart from an HTTP chart repository, or an archive
-// by its own URL.
+// by its own URL. The index may refer to a registry.
 func (s *Source) fromRepository(ctx context.Context, want wanted, into *receiver) (fetched, error) {
 	at, entry := want.url, indexEntry{Version: want.Version}
 	if want.Name != "" {
@@ -34,23 +34,47 @@ func (s *Source) fromRepository(ctx context.Context, want wanted, into *receiver
 	} else if !want.Archive && !strings.HasSuffix(at.Path, ".tgz") && !strings.HasSuffix(at.Path, ".tar.gz") {
 		return fetched{}, nf.Violations{{Field: "chart.name", Message: "is missing: the URL is that of a repository, which can contain many charts"}}
 	}
+	if at.Scheme == "oci" {
+		return s.fromEntry(ctx, want, entry, at, into)
+	}
 	if err := s.get(ctx, want, at, s.cfg.Limit, into.receive); err != nil {
 		return fetched{}, err
 	}
 	c := fetched{Chart: Chart{Version: entry.Version, Source: shown(at.String())}}
-	return c, entry.verify(into.digest)
+	return c, entry.verify(into.digest, "")
+}
+
+// fromEntry fetches the chart of an index entry from the registry at which it is.
+// It sends the credentials only if the repository has the same origin.
+func (s *Source) fromEntry(ctx context.Context, want wanted, entry indexEntry, at *url.URL, into *receiver) (fetched, error) {
+	ref, err := registry.ParseReference(at.Host + at.Path)
+	if err != nil {
+		return fetched{}, broken("the URL of version " + entry.Version + " is not that of a chart in a registry")
+	}
+	if !sameOrigin(s.origin(ref), want.url) {
+		want.Username, want.Password = "", nil
+	}
+	want.url, want.Name, want.Version = at, "", ""
+	if ref.Reference == "" {
+		want.Version = entry.Version
+	}
+	c, err := s.fromRegistry(ctx, want, into)
+	if err != nil {
+		return fetched{}, err
+	}
+	c.Version = entry.Version
+	return c, entry.verify(into.digest, c.manifest)
 }
 
 // find returns the entry of the requested chart in a repository's index.
 func (s *Source) find(ctx context.Context, want wanted) (indexEntry, error) {
-	at := *want.url
-	at.Path, at.RawPath = strings.TrimSuffix(at.Path, "/")+"/index.yaml", ""
+	at := want.url.JoinPath("index.yaml") // keeps "%2F", which GitLab distinguishes from a slash
 	var document []byte
 	read := func(body io.Reader) (err error) {
 		document, err = io.ReadAll(body)
 		return err
 	}
-	if err := s.get(ctx, want, &at, maxIndex, read); err != nil {
+	if err := s.get(ctx, want, at, maxIndex, read); err != nil {
 		return indexEntry{}, err
 	}
 	s.reading.Lock()
@@ -78,23 +102,14 @@ func (s *Source) get(ctx context.Context, want wanted, at *url.URL, limit int64,
 		return fmt.Errorf("cannot create the request: %w", err)
 	}
 	r.Header.Set("User-Agent", userAgent)
-	if at.Scheme == want.url.Scheme && outbound.Name(at.Hostname()) == outbound.Name(want.url.Hostname()) && portOf(at) == portOf(want.url) && len(want.Password) > 0 {
+	if sameOrigin(at, want.url) && len(want.Password) > 0 {
 		if want.Username != "" {
 			r.SetBasicAuth(want.Username, string(want.Password))
 		} else {
 			r.Header.Set("Authorization", "Bearer "+string(want.Password))
 		}
 	}
-	client := *s.client
-	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
-		// Another port is another server, but net/http keeps the header if only
-		// the port differs.
-		if next.URL.Scheme != at.Scheme || next.URL.Host != at.Host {
-			next.Header.Del("Authorization")
-		}
-		return s.client.CheckRedirect(next, via)
-	}
-	res, err := client.Do(r)
+	res, err := s.send(r)
 	if err != nil {
 		return err
 	}
@@ -119,8 +134,8 @@ type indexEntry struct {
 	Digest  string   `yaml:"digest"`
 }
 
-// at returns the URL of the archive. A relative URL is resolved against the
-// repository's URL.
+// at returns the URL of the archive, or of the chart in a registry. A relative URL
+// is resolved against the repository's URL.
 func (e indexEntry) at(repository *url.URL) (*url.URL, error) {
 	if len(e.URLs) == 0 {
 		return nil, broken("it lacks the URL of version " + e.Version)
@@ -129,26 +144,25 @@ func (e indexEntry) at(repository *url.URL) (*url.URL, error) {
 	if err != nil || ref.User != nil {
 		return nil, broken("the URL of version " + e.Version + " is not a URL")
 	}
-	base := *repository
-	base.Path, base.RawPath = strings.TrimSuffix(base.Path, "/")+"/", ""
-	at := base.ResolveReference(ref)
-	if at.Scheme != "https" && at.Scheme != "http" || at.Host == "" {
-		return nil, broken("the URL of version " + e.Version + " is not an http or https URL")
-	}
-	if at.RawQuery == "" && at.Host == base.Host {
-		at.RawQuery = base.RawQuery // it may contain credentials of the repository
+	at := repository.JoinPath("/").ResolveReference(ref)
+	switch {
+	case at.Host == "" || at.Scheme != "https" && at.Scheme != "http" && at.Scheme != "oci":
+		return nil, broken("the URL of version " + e.Version + " is not an http, https or oci URL")
+	case at.Scheme != "oci" && at.RawQuery == "" && at.Host == repository.Host:
+		at.RawQuery = repository.RawQuery // it may contain credentials of the repository
 	}
 	return at, nil
 }
 
-// verify compares the digest of an archive with that in the index, if there is one.
-func (e indexEntry) verify(digest string) error {
+// verify compares the digest in the index, if there is one, with that of the
+// archive. In a registry, it may also be that of the manifest.
+func (e indexEntry) verify(archive, manifest string) error {
 	if e.Digest == "" {
 		return nil
 	}
 	said := "sha256:" + strings.TrimPrefix(strings.ToLower(e.Digest), "sha256:")
-	if digest != said {
-		return broken(fmt.Sprintf("its digest of version %s is %s, but the archive's digest is %s", e.Version, said, digest))
+	if said != archive && said != manifest {
+		return broken(fmt.Sprintf("its digest of version %s is %s, but the archive's digest is %s", e.Version, said, archive))
 	}
 	return nil
 }

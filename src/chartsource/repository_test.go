@@ -3,6 +3,7 @@ package chartsource_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +14,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// pages are an HTTP server's, by path.
+// pages are an HTTP server's, by path with its escapes.
 type pages map[string]string
 
 func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -24,7 +25,7 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	body, ok := p[r.URL.Path]
+	body, ok := p[r.URL.EscapedPath()]
 	switch to, elsewhere := strings.CutPrefix(body, "-> "); {
 	case elsewhere:
 		http.Redirect(w, r, to, http.StatusFound)
@@ -81,6 +82,7 @@ func TestFetchFromRepository(t *testing.T) {
 	}{
 		"Version":     {"a version of the index", "/charts", chartsource.ChartRef{Name: "web", Version: "1.2.0"}, good("1.2.0", "/charts/web-1.2.0.tgz")},
 		"Slash":       {"with a slash or without", "/charts/", chartsource.ChartRef{Name: "web", Version: "1.2.0"}, good("1.2.0", "/charts/web-1.2.0.tgz")},
+		"Escaped":     {"an escaped slash is part of a name", "/api/telco%2Fcharts/stable", chartsource.ChartRef{Name: "web", Version: "1.2.0"}, good("1.2.0", "/api/telco%2Fcharts/stable/web-1.2.0.tgz")},
 		"Newest":      {"without a version it is the highest release", "/charts", chartsource.ChartRef{Name: "web"}, good("1.10.0", "/charts/files/web-1.10.0.tgz")},
 		"Range":       {"the highest of a range", "/charts", chartsource.ChartRef{Name: "web", Version: "~1.2"}, good("1.2.0", "/charts/web-1.2.0.tgz")},
 		"Absolute":    {"a path that begins at the root", "/charts", chartsource.ChartRef{Name: "web", Version: "2.0.0-rc.1"}, good("2.0.0-rc.1", "/elsewhere/web.tgz")},
@@ -115,6 +117,7 @@ func TestFetchFromRepository(t *testing.T) {
 			site := pages{
 				"/charts/index.yaml": index("https://charts.example.com/web.tgz"), "/charts/web-1.2.0.tgz": archive, "/charts/files/web-1.10.0.tgz": archive,
 				"/elsewhere/web.tgz": archive, "/files/web.csar": archive, "/text/index.yaml": "{", "/empty/index.yaml": "", "/down/index.yaml": "status 503", "/loop/index.yaml": "-> /loop/index.yaml",
+				"/api/telco%2Fcharts/stable/index.yaml": index(""), "/api/telco%2Fcharts/stable/web-1.2.0.tgz": archive,
 				"/private/index.yaml": index(""), "/private/web-1.2.0.tgz": archive, "/charts/large.tgz": strings.Repeat("x", 2000),
 			}
 			u, roots := serve(t, site)
@@ -122,6 +125,84 @@ func TestFetchFromRepository(t *testing.T) {
 			s := newSource(t, chartsource.Config{Allow: []string{"127.0.0.1"}, Roots: roots, Limit: 1000})
 			if diff := cmp.Diff(tc.want, fetch(t, s, tc.ref, u.Host)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// shared serves a repository and a registry at one origin.
+type shared struct {
+	pages    pages
+	registry *registry
+}
+
+func (s shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/token" || strings.HasPrefix(r.URL.Path, "/v2/") {
+		s.registry.ServeHTTP(w, r)
+		return
+	}
+	s.pages.ServeHTTP(w, r)
+}
+
+// TestFetchFromIndexedRegistry fetches charts whose index refers to a registry.
+func TestFetchFromIndexedRegistry(t *testing.T) {
+	t.Parallel()
+	const tag = "oci://HOST/charts/web:1.10.0_build.5"
+	chart := digest(newRegistry().manifests["1.2.0"])
+	good := func(source string) outcome {
+		return outcome{Archive: archive, Version: "1.10.0+build.5", Source: source}
+	}
+	bad := func(kind nf.Kind, reason, field string) outcome {
+		return outcome{Kind: kind, Reason: reason, Field: field, Failed: true}
+	}
+	cases := map[string]struct {
+		reason string
+		url    string // in the index; HOST is that of the registry
+		digest string // in the index
+		auth   string // of the registry
+		apart  bool   // the registry has another port than the repository
+		pinned string
+		want   outcome
+	}{
+		"Tag":            {reason: "the URL has the tag", url: tag, want: good(tag)},
+		"OtherTag":       {reason: "the tag can differ from the version", url: "oci://HOST/charts/web:0.9.0", want: good("oci://HOST/charts/web:0.9.0")},
+		"Manifest":       {reason: "the URL has the digest", url: "oci://HOST/charts/web@" + chart, want: good("oci://HOST/charts/web@" + chart)},
+		"NoTag":          {reason: "the version is the tag", url: "oci://HOST/charts/web", want: good(tag)},
+		"Digest":         {reason: "the index has the digest of the archive", url: tag, digest: digest(archive)[7:], want: good(tag)},
+		"ManifestDigest": {reason: "the index has the digest of the manifest", url: tag, digest: chart, want: good(tag)},
+		"Lies":           {reason: "the index has another digest", url: tag, digest: digest("other"), want: bad(nf.Invalid, "", "")},
+		"Pinned":         {reason: "the request has the digest of the archive", url: tag, pinned: digest(archive), want: good(tag)},
+		"PinnedManifest": {reason: "the request has the digest of the manifest", url: tag, digest: digest(archive), pinned: chart, want: good(tag)},
+		"PinnedOther":    {reason: "the request has another digest", url: tag, digest: digest(archive), pinned: digest("other"), want: bad(nf.Invalid, "", "chart.digest")},
+		"Missing":        {reason: "the registry does not have the tag", url: "oci://HOST/charts/web:9.9.9", want: bad(nf.NotFound, "", "")},
+		"NotAllowed":     {reason: "the operator must allow the registry", url: "oci://registry.example.com/charts/web:1.2.0", want: bad(nf.Forbidden, "", "")},
+		"NoName":         {reason: "the URL must name a chart", url: "oci://HOST", want: bad(nf.Invalid, "", "")},
+		"NoHost":         {reason: "the URL must name a host", url: "oci:charts/web", want: bad(nf.Invalid, "", "")},
+		"Basic":          {reason: "a registry of the same origin gets the password", url: tag, auth: "basic", want: good(tag)},
+		"Bearer":         {reason: "and its token service", url: tag, auth: "bearer", want: good(tag)},
+		"Apart":          {reason: "another registry needs no password", url: tag, apart: true, want: good(tag)},
+		"BasicApart":     {reason: "another registry does not get it", url: tag, auth: "basic", apart: true, want: bad(nf.Unreachable, "unauthorized", "")},
+		"BearerApart":    {reason: "nor does its token service", url: tag, auth: "bearer", apart: true, want: bad(nf.Unreachable, "unauthorized", "")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRegistry()
+			site := shared{pages{}, r}
+			from, roots := serve(t, site)
+			at := from
+			if tc.apart {
+				at, _ = serve(t, r)
+			}
+			r.url, r.auth = at.String(), tc.auth
+			site.pages["/charts/index.yaml"] = fmt.Sprintf("entries: {web: [{version: 1.10.0+build.5, urls: [%q], digest: %q}]}", strings.Replace(tc.url, "HOST", at.Host, 1), tc.digest)
+			s := newSource(t, chartsource.Config{Allow: []string{"127.0.0.1"}, Roots: roots}) // all of httptest have one certificate
+			ref := chartsource.ChartRef{URL: from.String() + "/charts", Name: "web", Digest: tc.pinned, Username: "ann", Password: nf.Secret(password)}
+			if diff := cmp.Diff(tc.want, fetch(t, s, ref, at.Host)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			if tc.apart && slices.ContainsFunc(r.heard(), func(line string) bool { return strings.HasSuffix(line, " as ann") }) {
+				t.Errorf("%s: the registry got a user", tc.reason)
 			}
 		})
 	}
@@ -155,7 +236,7 @@ func TestCredentialsStay(t *testing.T) {
 }
 
 func FuzzIndex(f *testing.F) {
-	for _, seed := range []string{index("x"), "", "entries: {web: [{version: 1.0.0, urls: [a]}]}", "entries: &a {web: *a}", "a: &a [b]\nentries: {web: [*a, *a]}", `{"entries":{"web":[{"version":"1"}]}}`, "entries: [web]", "- a", "entries:\n  web:\n    version: 1"} {
+	for _, seed := range []string{index("x"), "", "entries: {web: [{version: 1.0.0, urls: [a]}]}", `entries: {web: [{version: 1.0.0, urls: ["oci://r/a:1"]}]}`, "entries: &a {web: *a}", "a: &a [b]\nentries: {web: [*a, *a]}", `{"entries":{"web":[{"version":"1"}]}}`, "entries: [web]", "- a", "entries:\n  web:\n    version: 1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -41,6 +41,8 @@ type registry struct {
 	redirect  string            // where blobs are; empty: here
 	realm     string            // default: here
 
+	challenges []string // of "bearer"; REALM stands for the realm
+
 	mu    sync.Mutex
 	asked []string // "GET /v2/…", with " as <who>" where somebody said so
 }
@@ -69,6 +71,7 @@ const (
 func newRegistry() *registry {
 	chart := manifest(config, chartLayer, digest(archive), len(archive))
 	r := &registry{tags: []string{"1.2.0", "1.10.0_build.5", "2.0.0-rc.1", "latest", "0.9.0"}, manifests: map[string]string{}, blobs: map[string]string{digest(archive): archive}}
+	r.challenges = []string{`Bearer realm="REALM",service="r",scope="repository:` + repository + `:pull"`}
 	for _, reference := range append(r.tags, digest(chart)) {
 		r.manifests[reference] = chart
 	}
@@ -105,7 +108,9 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	case r.auth == "bearer" && req.Header.Get("Authorization") != "Bearer "+token:
-		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm=%q,service="r",scope="repository:%s:pull"`, realm, repository))
+		for _, challenge := range r.challenges {
+			w.Header().Add("WWW-Authenticate", strings.ReplaceAll(challenge, "REALM", realm))
+		}
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
