@@ -161,7 +161,7 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 		return w.actSteps(reversed(w.run.op().Instance.Settings)), nil
 	}
 	if w.run.op().Verb == nf.Test {
-		return w.undoTestSteps(ctx)
+		return undoTestSteps(ctx, w)
 	}
 	in, err := w.run.instance(ctx)
 	if err != nil {

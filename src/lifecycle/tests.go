@@ -43,11 +43,11 @@ func (w *work) testSteps(ctx context.Context) ([]operation.Step, error) {
 		}
 		steps = append(steps, s)
 	}
-	return append(steps, w.deleteTests(), w.step(nf.PhaseFinish, w.finishTests)), nil
+	return append(steps, deleteTests(w), w.step(nf.PhaseFinish, w.finishTests)), nil
 }
 
 // deleteTests returns the step that deletes the objects of tests.
-func (w *work) deleteTests() operation.Step {
+func deleteTests(w *work) operation.Step {
 	var refs []nf.Ref
 	for _, h := range w.run.plan.HooksOf(nf.TestRun) {
 		refs = append(refs, nf.RefOf(h.Object))
@@ -72,7 +72,7 @@ func leavesTests(op nf.Operation) bool {
 
 // undoTestSteps returns the steps that delete the objects of a test operation that has ended
 // early, whatever the client wanted to keep.
-func (w *work) undoTestSteps(ctx context.Context) ([]operation.Step, error) {
+func undoTestSteps(ctx context.Context, w *work) ([]operation.Step, error) {
 	in, err := w.run.instance(ctx)
 	if err != nil {
 		return nil, operation.RecordError(err)
@@ -80,7 +80,7 @@ func (w *work) undoTestSteps(ctx context.Context) ([]operation.Step, error) {
 	if w.run.plan, _, err = w.records.planInForce(ctx, in); err != nil {
 		return nil, operation.RecordError(err)
 	}
-	return []operation.Step{w.deleteTests(), w.step(nf.PhaseFinish, func(context.Context) error {
+	return []operation.Step{deleteTests(w), w.step(nf.PhaseFinish, func(context.Context) error {
 		w.run.unlock(func(*nf.Instance) {})
 		return nil
 	})}, nil
