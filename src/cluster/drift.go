@@ -67,7 +67,8 @@ func (c *Cluster) Correct(ctx context.Context, owner nf.Subject, objects []*unst
 			change, reached = nf.Change{Ref: d.ref, Action: nf.Unchanged, UID: d.uid, Generation: d.generation}, true
 		}
 		if d.why != nil {
-			change.Message = d.why.Error()
+			said := nf.TextOf(d.why)
+			change.Message, change.Mentions = said.Message, said.Mentions
 		}
 		if reached {
 			changes = append(changes, change)

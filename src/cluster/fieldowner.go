@@ -198,7 +198,10 @@ func shownPath(path fieldpath.Path) string {
 func (d objectDrift) shown(u *unstructured.Unstructured) nf.Drift {
 	out := nf.Drift{Ref: d.ref, Missing: d.missing}
 	if d.why != nil {
-		out.Message = d.why.Error()
+		said := nf.TextOf(d.why)
+		// Whoever may read the drift need not be allowed to see the instance that the object belongs to.
+		said.Mentions, _ = nf.FilterMentions(said.Mentions, func(string) (hide bool, err error) { return true, nil })
+		out.Message = said.String()
 	}
 	values := difference{secret: u.GetKind() == "Secret" && u.GetAPIVersion() == "v1"}
 	ours := ownManager(u)

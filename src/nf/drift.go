@@ -98,7 +98,7 @@ func (p DriftPolicy) violations() Violations {
 type Drift struct {
 	Ref
 	Missing bool         `json:"missing,omitempty"` // the object does not exist
-	Message string       `json:"message,omitempty"` // why it cannot be compared, and so not be corrected
+	Message string       `json:"message,omitempty"` // why it cannot be compared, and so not be corrected; it names no other instance
 	Fields  []DriftField `json:"fields,omitempty"`
 }
 
