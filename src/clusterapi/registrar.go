@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -184,7 +183,7 @@ func (r *Registrar) Register(ctx context.Context, held func(context.Context) err
 	if err := held(ctx); err != nil {
 		return err
 	}
-	p.Source = sourceOf(p, source)
+	p.Source, p.Account = digest(source), accountOf(p)
 	region, err = r.cfg.Regions.Register(ctx, nf.Region{
 		ID: p.Workload.Region, Origin: nf.OriginCluster, Labels: p.Labels(), Access: access, Parent: &p,
 		Description: fmt.Sprintf("Cluster %s/%s of cloud region %s", p.Workload.Namespace, p.Workload.Cluster, p.Region),
@@ -202,20 +201,27 @@ type renewal struct {
 	always bool      // also if nothing has changed
 }
 
-// renew updates the access of a region and its account, if the Secret, the request or the
-// objects of the account are others, or in any case.
+// renew updates the access of a region, if the Secret or the request is another one, or in
+// any case. It also applies an account of an earlier release again; if that fails, the region
+// keeps its access, and the next call tries again.
 func (r *Registrar) renew(ctx context.Context, held func(context.Context) error, region nf.Region, from renewal) (nf.Region, error) {
-	now, p, source := *region.Parent, from.parent, sourceOf(from.parent, from.source)
-	same := now.Source == source && now.Workload.Credentials == p.Workload.Credentials && now.Workload.Server == p.Workload.Server
+	now, p, account := *region.Parent, from.parent, accountOf(from.parent)
+	same := now.Source == digest(from.source) && now.Workload.Credentials == p.Workload.Credentials && now.Workload.Server == p.Workload.Server
 	access := region.Access
-	if !same || from.always {
+	if !same || from.always || now.Account != account {
 		var err error
-		if access, err = r.access(ctx, held, p, from.source); err != nil {
+		access, err = r.access(ctx, held, p, from.source)
+		switch {
+		case err == nil:
+		case !same || from.always || held(ctx) != nil || ctx.Err() != nil:
 			return region, err
+		default:
+			r.cfg.Logger.WarnContext(ctx, "failed to give the account of a cloud region the rights of this release; will retry", "region", region.ID, "error", err)
+			access, account = region.Access, now.Account
 		}
 	}
 	wanted := p
-	wanted.Source, wanted.Sent, wanted.Last = source, now.Sent, now.Last
+	wanted.Source, wanted.Account, wanted.Sent, wanted.Last = digest(from.source), account, now.Sent, now.Last
 	if access.Equal(region.Access) && wanted == now {
 		return region, nil
 	}
@@ -267,13 +273,13 @@ func (r *Registrar) Deregister(ctx context.Context, held func(context.Context) e
 	return ctx.Err()
 }
 
-// sourceOf returns the digest of what the access of a region is made from: the kubeconfig
-// and, if the region has an account, the objects of that, which a new release may change.
-func sourceOf(p nf.Parent, kubeconfig nf.Secret) string {
+// accountOf returns the digest of the objects of the account of a region; empty if it has
+// none.
+func accountOf(p nf.Parent) string {
 	if p.Workload.Credentials == nf.SecretCredentials {
-		return digest(kubeconfig)
+		return ""
 	}
-	return digest(slices.Concat(kubeconfig, account))
+	return digest(account)
 }
 
 func digest(secret nf.Secret) string {

@@ -161,46 +161,46 @@ func (d deaths) play(t *testing.T, n int, late bool) *world {
 	return w
 }
 
-// TestAccountOfEarlierRelease reads the Secret of a region whose account an earlier release
-// has made: the account gets the rights of this one, once, and nothing is handed over again.
+// TestAccountOfEarlierRelease registers a region again that an earlier release has registered:
+// its account gets the rights of this release, once, and nothing is handed over again. If that
+// fails, the region stays as it is.
 func TestAccountOfEarlierRelease(t *testing.T) {
-	w := newWorld()
-	r := w.registrar(t)
-	if err := r.Register(t.Context(), held, parent()); err != nil {
-		t.Fatal(err)
+	applied := []string{"apply Namespace", "apply ServiceAccount", "apply Secret", "update"}
+	cases := map[string]struct {
+		reason      string
+		credentials nf.RegionCredentials
+		away        bool // the cluster does not answer
+		want        []string
+	}{
+		"Account": {"the account is applied", nf.AccountCredentials, false, applied},
+		"Secret":  {"there is none", nf.SecretCredentials, false, nil},
+		"Away":    {"the region has an access that may work", nf.AccountCredentials, true, nil},
 	}
-	region := w.regions["edge-1"]
-	former := *region.Parent
-	former.Source = "sha256:of-an-earlier-release"
-	region.Parent = &former
-	w.regions["edge-1"], w.calls = region, nil
-	for range 2 {
-		if err := r.Register(t.Context(), held, parent()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if d := cmp.Diff([]string{"apply Namespace", "apply ServiceAccount", "apply Secret", "update"}, w.calls); d != "" || len(w.sent) != 1 {
-		t.Errorf("%d kubeconfigs were handed over; the calls are, -want +got:\n%s", len(w.sent), d)
-	}
-}
-
-// TestAccountOfEarlierSource checks that the digest covers the objects of the account, unless
-// the region has none.
-func TestAccountOfEarlierSource(t *testing.T) {
-	of := func(credentials nf.RegionCredentials) string {
-		w := newWorld()
-		p := parent(func(w *nf.WorkloadCluster) { w.Credentials = credentials })
-		if err := w.registrar(t).Register(t.Context(), held, p); err != nil {
-			t.Fatal(err)
-		}
-		return w.regions["edge-1"].Parent.Source
-	}
-	plain := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("admin-1")))
-	if got := of(nf.SecretCredentials); got != plain {
-		t.Errorf("without an account, the digest is %s, want that of the kubeconfig", got)
-	}
-	if got := of(nf.AccountCredentials); got == plain {
-		t.Error("the digest does not cover the account")
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			r := w.registrar(t)
+			p := parent(func(w *nf.WorkloadCluster) { w.Credentials = tc.credentials })
+			if err := r.Register(t.Context(), held, p); err != nil {
+				t.Fatal(err)
+			}
+			region := w.regions["edge-1"]
+			former := *region.Parent
+			former.Account = ""
+			if plain := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("admin-1"))); former.Source != plain {
+				t.Errorf("the digest of the kubeconfig is %s, want %s as before", former.Source, plain)
+			}
+			region.Parent = &former
+			w.regions["edge-1"], w.calls, w.away = region, nil, tc.away
+			for range 2 {
+				if err := r.Register(t.Context(), held, p); err != nil {
+					t.Fatalf("%s: %v", tc.reason, err)
+				}
+			}
+			if d := cmp.Diff(tc.want, w.calls); d != "" || len(w.sent) != 1 {
+				t.Errorf("%s: %d kubeconfigs were handed over; the calls are, -want +got:\n%s", tc.reason, len(w.sent), d)
+			}
+		})
 	}
 }
 

@@ -45,9 +45,10 @@ type Parent struct {
 	Instance string          `json:"instance"` // that registered the region
 	Workload WorkloadCluster `json:"workload"` // with a namespace
 
-	Source string `json:"source,omitempty"` // digest of what the access was made from: the kubeconfig and the account
-	Sent   int    `json:"sent,omitempty"`   // the number of the last request that hands the kubeconfig over
-	Last   string `json:"last,omitempty"`   // digest of the one that was handed over last
+	Source  string `json:"source,omitempty"`  // digest of the kubeconfig that the access was made from
+	Account string `json:"account,omitempty"` // digest of the objects of the account, which a new release may change; empty: none, or that of an earlier release
+	Sent    int    `json:"sent,omitempty"`    // the number of the last request that hands the kubeconfig over
+	Last    string `json:"last,omitempty"`    // digest of the one that was handed over last
 }
 
 // Is reports whether both are the same cluster of the same instance.
