@@ -12,6 +12,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // namespaceUse records that a namespace of a region is used.
@@ -203,7 +204,8 @@ func (n *namespaceUser) releaseNamespace(ctx context.Context, namespace string) 
 		return err
 	}
 	var failed error
-	err := n.run.records.namespaces.Leave(ctx, namespaceKey(n.run.op().Region, namespace), n.run.op().Subject, n.run.op().Claim, func(ctx context.Context) error {
+	by := store.Leaver{User: n.run.op().Subject, Token: n.run.op().Claim, Held: n.run.attempt.Held}
+	err := n.run.records.namespaces.Leave(ctx, namespaceKey(n.run.op().Region, namespace), by, func(ctx context.Context) error {
 		kept, err := n.run.cluster.RemoveNamespace(ctx, namespace)
 		if err != nil {
 			failed = err

@@ -25,6 +25,14 @@ type SharedTable[T Shared] struct {
 	mark  func(*T) *string
 }
 
+// Leaver is an attempt of a user to leave a thing. One that has stalled must not end the
+// removal of its successor.
+type Leaver struct {
+	User  nf.Subject
+	Token string                      // of the attempt
+	Held  func(context.Context) error // returns an error if another attempt has replaced this one
+}
+
 // Shared is a record of a SharedTable.
 type Shared interface {
 	// ID returns the id of the record in the table.
@@ -33,7 +41,7 @@ type Shared interface {
 
 // NewSharedTable returns the table whose keys begin with the prefix. Mark returns
 // the field of a record for the user that is removing the thing, in the form of
-// nf.Subject.String, with "/" and the token of Leave; the field is empty if there is none.
+// nf.Subject.String, with "/" and the token of a Leaver; the field is empty if there is none.
 func NewSharedTable[T Shared](kv KV, prefix, noun string, mark func(*T) *string) SharedTable[T] {
 	return SharedTable[T]{table: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, prefix), mark: mark}
 }
@@ -104,15 +112,14 @@ func (t SharedTable[T]) busy(id, why string) error {
 
 // Leave ends a user's use of a thing. The last user removes the thing by
 // calling remove, and then its record. If remove fails, so does Leave, and the
-// thing stays for later users. It returns nil for a user that never entered. The
-// token is that of the attempt, as a stalled one must not end the removal of a later one.
-func (t SharedTable[T]) Leave(ctx context.Context, id string, user nf.Subject, token string, remove func(context.Context) error) error {
-	if err := t.holds.Drop(ctx, id, nf.Holder{Subject: user}); err != nil {
+// thing stays for later users. It returns nil for a user that never entered.
+func (t SharedTable[T]) Leave(ctx context.Context, id string, by Leaver, remove func(context.Context) error) error {
+	if err := t.holds.Drop(ctx, id, nf.Holder{Subject: by.User}); err != nil {
 		return err
 	}
-	mark := markOf(user, token)
+	mark := markOf(by.User, by.Token)
 	for {
-		mine, err := t.claim(ctx, id, mark)
+		mine, err := t.claim(ctx, id, mark, by.Held)
 		if err != nil || !mine {
 			return err
 		}
@@ -134,12 +141,14 @@ func (t SharedTable[T]) Leave(ctx context.Context, id string, user nf.Subject, t
 }
 
 // claim sets the mark of a thing, unless another user is removing it.
-func (t SharedTable[T]) claim(ctx context.Context, id, own string) (mine bool, err error) {
+func (t SharedTable[T]) claim(ctx context.Context, id, own string, held func(context.Context) error) (mine bool, err error) {
 	v, err := t.table.Update(ctx, id, func(v *T) error {
-		if mark := t.mark(v); *mark == "" || marker(*mark) == marker(own) {
-			*mark = own
+		mark := t.mark(v)
+		if *mark == own || *mark != "" && marker(*mark) != marker(own) {
+			return nil
 		}
-		return nil
+		*mark = own
+		return held(ctx) // between the read and the write: the mark may be that of a successor
 	})
 	// Without a record, the thing was never entered, or has been removed.
 	return err == nil && *t.mark(&v) == own, nf.IgnoreNotFound(err)
@@ -179,7 +188,7 @@ func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, held
 		case !alive[by.ID] && !held[t.holds.hold(id, nf.Holder{}).thing()]:
 			found[fmt.Sprintf("record of %s %s", t.table.noun, id)] = func(ctx context.Context) error { return t.drop(ctx, id, markOf(by, "")) }
 		case mark != "":
-			found[fmt.Sprintf("removal of %s %s by %s", t.table.noun, id, by)] = func(ctx context.Context) error { return t.disclaim(ctx, id, mark) }
+			found[fmt.Sprintf("removal of %s %s by %s", t.table.noun, id, mark)] = func(ctx context.Context) error { return t.disclaim(ctx, id, mark) }
 		}
 	}
 	return found, nil
@@ -188,7 +197,8 @@ func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, held
 // drop removes the record of a thing without users, in the name of a user that
 // does not exist.
 func (t SharedTable[T]) drop(ctx context.Context, id, mark string) error {
-	if mine, err := t.claim(ctx, id, mark); err != nil || !mine {
+	unfenced := func(context.Context) error { return nil } // no attempt has the mark
+	if mine, err := t.claim(ctx, id, mark, unfenced); err != nil || !mine {
 		return err
 	}
 	used, err := t.holds.Used(ctx, id)

@@ -80,7 +80,7 @@ func (v visitor) enter(ctx context.Context) error {
 
 func (v visitor) leave(ctx context.Context) error {
 	v.house.leave(v.user)
-	return v.table.Leave(ctx, "x", instance(v.user), "", func(context.Context) error {
+	return v.table.Leave(ctx, "x", leaver(v.user, ""), func(context.Context) error {
 		if err := v.pass(); err != nil {
 			return err
 		}
@@ -103,38 +103,60 @@ func TestBusyNamesNoUser(t *testing.T) {
 	}
 }
 
-// TestStalledRemoval has an attempt stall while it removes a room, and another attempt of the
-// same user take over: the first one must not end the removal of the second.
+// leaver returns an attempt that no other one replaces.
+func leaver(user, token string) store.Leaver {
+	return store.Leaver{User: instance(user), Token: token, Held: func(context.Context) error { return nil }}
+}
+
+// TestStalledRemoval has an attempt stall while it removes a room, or before, and another
+// attempt of the same user take over: the first one must not end the removal of the second.
 func TestStalledRemoval(t *testing.T) {
 	t.Parallel()
-	ctx, table := t.Context(), rooms(memory.New())
-	if _, err := table.Enter(ctx, instance("a"), room{Name: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	stalled, proceed, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		ended <- table.Leave(ctx, "x", instance("a"), "first", func(context.Context) error {
-			close(stalled)
-			<-proceed
-			return errDead
+	for name, tc := range map[string]struct {
+		reason string
+		early  bool // it stalls before it marks the room
+	}{
+		"Removing": {"its mark was replaced", false},
+		"Before":   {"it must not replace the mark of the second", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, table := t.Context(), rooms(memory.New())
+			if _, err := table.Enter(ctx, instance("a"), room{Name: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			stalled, proceed, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			var once sync.Once
+			stall := func(context.Context) error {
+				once.Do(func() {
+					close(stalled)
+					<-proceed
+				})
+				return errDead
+			}
+			first := leaver("a", "first")
+			if tc.early {
+				first.Held = stall
+			}
+			go func() { ended <- table.Leave(ctx, "x", first, stall) }()
+			<-stalled
+			err := table.Leave(ctx, "x", leaver("a", "second"), func(ctx context.Context) error {
+				close(proceed)
+				if err := <-ended; !errors.Is(err, errDead) {
+					t.Errorf("%s: the first attempt: %v", tc.reason, err)
+				}
+				if _, err := table.Enter(ctx, instance("b"), room{Name: "x"}); nf.KindOf(err) != nf.Busy {
+					t.Errorf("%s: another user enters while the second attempt removes the room: %v", tc.reason, err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := table.Records().Get(ctx, "x"); nf.KindOf(err) != nf.NotFound {
+				t.Errorf("%s: the removed room is there: %v", tc.reason, err)
+			}
 		})
-	}()
-	<-stalled
-	err := table.Leave(ctx, "x", instance("a"), "second", func(ctx context.Context) error {
-		close(proceed)
-		if err := <-ended; !errors.Is(err, errDead) {
-			t.Errorf("the first attempt: %v", err)
-		}
-		if _, err := table.Enter(ctx, instance("b"), room{Name: "x"}); nf.KindOf(err) != nf.Busy {
-			t.Errorf("another user enters while the second attempt removes the room: %v", err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := table.Records().Get(ctx, "x"); nf.KindOf(err) != nf.NotFound {
-		t.Errorf("the removed room is there: %v", err)
 	}
 }
 
