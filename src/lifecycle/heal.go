@@ -63,9 +63,7 @@ func (pr *preparer) healing(ctx context.Context, in nf.Instance, req nf.ActReque
 	if task.Pods, err = chosen(in, pods, req.Pods); err != nil {
 		return task, nil, err
 	}
-	for i := range task.Pods {
-		task.Pods[i].Sound = slices.ContainsFunc(health, func(h nf.Health) bool { return h.Ref == task.Pods[i].Workload && h.Status == nf.Current })
-	}
+	settle(task.Pods, health)
 	for _, p := range task.Pods {
 		if isBare(p) {
 			task.Missing = append(task.Missing, p.Ref)
@@ -75,6 +73,20 @@ func (pr *preparer) healing(ctx context.Context, in nf.Instance, req nf.ActReque
 		changes = append(changes, nf.Change{Ref: p.Ref, Action: nf.Deleted, Message: "replaced by " + p.Workload.String()})
 	}
 	return task, changes, nil
+}
+
+// settle notes which workloads of pods are ready, and moves their pods to the end: they may
+// need the others. If pods are created again after all are evicted, no workload can be waited
+// for before that, so none counts as ready.
+func settle(pods []nf.HealPod, health []nf.Health) {
+	if slices.ContainsFunc(pods, isBare) {
+		return
+	}
+	for i, p := range pods {
+		pods[i].Sound = slices.ContainsFunc(health, func(h nf.Health) bool { return h.Ref == p.Workload && h.Status == nf.Current })
+	}
+	rank := map[bool]int{true: 1}
+	slices.SortStableFunc(pods, func(a, b nf.HealPod) int { return rank[a.Sound] - rank[b.Sound] })
 }
 
 // isBare reports whether a pod is an object of the instance itself: no controller replaces
@@ -208,8 +220,8 @@ func (a *applier) waitChanged(ctx context.Context, step nf.StepID) error {
 }
 
 // evict evicts pods one after another, and waits until each is gone. It waits until a
-// workload is ready again before it evicts the next pod, if the workload was ready before:
-// one that has other broken pods is not ready until they are evicted, too.
+// workload is ready again before it evicts another pod of it, if the workload was ready
+// before: one that has other broken pods is not ready until they are evicted, too.
 func (a *applier) evict(ctx context.Context, task nf.HealTask) error {
 	var changes []nf.Change
 	defer func() { a.run.attempt.KeepChanges(changes) }()
@@ -228,7 +240,7 @@ func (a *applier) evict(ctx context.Context, task nf.HealTask) error {
 				return err
 			}
 		}
-		if p.Sound && i+1 < len(task.Pods) {
+		if p.Sound && slices.ContainsFunc(task.Pods[i+1:], func(o nf.HealPod) bool { return o.Workload == p.Workload }) {
 			if err := a.waitReplaced(ctx, task.Pods[i:i+1]); err != nil {
 				return err
 			}

@@ -143,6 +143,37 @@ func TestHealOfBrokenWorkload(t *testing.T) {
 	})
 }
 
+// TestHealOrder evicts pods of several workloads: first those of workloads that are not ready,
+// which the others may need, and without a wait for a workload of which no other pod follows.
+func TestHealOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		id := e.up(t, "db_web").Subject.ID
+		db := podOf("db-0")
+		db.Workload = configMap("db")
+		s.cluster.pods = []nf.Pod{podOf("web-1"), db}
+		s.cluster.late = map[string]bool{"web-1": true}
+		s.cluster.script("db", nf.InProgress, "")
+		op, err := e.Act(t.Context(), id, nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "db-0"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"evict db-0 false 1m0s", "evict web-1 false 1m0s"}, s.cluster.asked("evict")); diff != "" {
+			t.Errorf("evictions (-want +got):\n%s", diff)
+		}
+		s.cluster.script("db", nf.Current, "")
+		s.cluster.mu.Lock()
+		s.cluster.late = nil
+		s.cluster.touch()
+		s.cluster.mu.Unlock()
+		if op = e.end(t, op); op.State != nf.Succeeded {
+			t.Errorf("the heal: %s, %v", op.State, op.Failure)
+		}
+	})
+}
+
 // TestHealRecreatesPods heals a pod that is an object of the instance itself: the heal evicts
 // it, and creates it again.
 func TestHealRecreatesPods(t *testing.T) {

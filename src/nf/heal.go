@@ -25,7 +25,7 @@ type HealPod struct {
 	Ref
 	UID      string `json:"uid"`
 	Workload Ref    `json:"workload"`        // the object of the instance whose pods it is one of
-	Sound    bool   `json:"sound,omitempty"` // the workload was ready when the heal was accepted
+	Sound    bool   `json:"sound,omitempty"` // the workload was ready when the heal was accepted, and is waited for between two of its pods
 }
 
 // checkPods returns violations for pods that are not named "name" or
