@@ -57,6 +57,26 @@ func (a *adoption) own(owner nf.Subject, out render.Output) {
 	}
 }
 
+// bareJobs returns the Jobs of an adopted instance whose templates lack the owner label, as
+// "namespace/name": the template of a Job cannot be changed.
+func bareJobs(ctx context.Context, s *records, in nf.Instance) (map[string]bool, error) {
+	if !in.Adopted || in.Revision == 0 {
+		return nil, nil
+	}
+	plan, _, err := s.planInForce(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, obj := range plan.Objects() {
+		_, labelled, _ := unstructured.NestedString(obj.Object, "spec", "template", "metadata", "labels", nf.OwnerLabel)
+		if obj.GroupVersionKind().GroupKind() == jobKind && !labelled {
+			out[obj.GetNamespace()+"/"+obj.GetName()] = true
+		}
+	}
+	return out, nil
+}
+
 // preflight checks the prepared target against the region.
 func (p *prepared) preflight(ctx context.Context) (err error) {
 	switch {

@@ -120,3 +120,40 @@ func TestAdoptionOfWhatBearsTheLabel(t *testing.T) {
 		})
 	}
 }
+
+// TestUpgradeOfAdoptedJob upgrades an adopted instance with a Job, whose template cannot be
+// changed: it gets no label. The template of a new Job, and that of a Deployment, get one.
+func TestUpgradeOfAdoptedJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newSite(t).start()
+		op, err := e.Adopt(t.Context(), nf.AdoptRequest{Selector: nf.AdoptionSelector{Labels: map[string]string{"mark": "x"}}, InstantiateRequest: nf.InstantiateRequest{
+			ID: "vnf-7", Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "job.old-pods.web"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.end(t, op)
+		for _, pkg := range []string{"job.old-pods.web-job.new", "job.old-pods.web-job.new_db"} { // twice: the plan in force differs
+			if op := e.upgrade(t, "vnf-7", change(pkg, "s")); op.State != nf.Succeeded {
+				t.Fatalf("%s %+v", op.State, op.Failure)
+			}
+			plan, err := e.Plan(t.Context(), "vnf-7")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for _, obj := range plan.Objects() {
+				if _, has := obj.Object["spec"]; has {
+					got[obj.GetName()], _, _ = unstructured.NestedString(obj.Object, "spec", "template", "metadata", "labels", nf.OwnerLabel)
+				}
+				if obj.GetLabels()[nf.OwnerLabel] != "vnf-7" {
+					t.Errorf("%s has no owner", obj.GetName())
+				}
+			}
+			if diff := cmp.Diff(map[string]string{"old": "", "web": "vnf-7", "new": "vnf-7"}, got); diff != "" {
+				t.Errorf("the labels of the templates after an upgrade to %s (-want +got):\n%s", pkg, diff)
+			}
+		}
+	})
+}

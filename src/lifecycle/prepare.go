@@ -65,11 +65,12 @@ type prepared struct {
 	sensitive []string
 	cluster   Cluster
 	bounds    nf.Bounds
-	view      *regionView // nil: nothing is rendered
-	hidden    []string    // secret texts of the region or the package that the plan contains
-	adoption  *adoption   // nil: the objects are to be created
-	existing  int         // the number of the objects that exist
-	found     []nf.Change // the objects to adopt that exist; nf.Adopted if they are not the instance's yet
+	view      *regionView     // nil: nothing is rendered
+	hidden    []string        // secret texts of the region or the package that the plan contains
+	adoption  *adoption       // nil: the objects are to be created
+	existing  int             // the number of the objects that exist
+	found     []nf.Change     // the objects to adopt that exist; nf.Adopted if they are not the instance's yet
+	bare      map[string]bool // see bareJobs
 
 	keeps    bool            // the workloads keep the attachments and the volumes of the present instance
 	declared declared        // by the package
@@ -127,6 +128,9 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 	}
 	p.pkg = pkg
 	if err := pr.bound(ctx, p, region); err != nil {
+		return err
+	}
+	if p.bare, err = bareJobs(ctx, pr.records, p.target.present); err != nil {
 		return err
 	}
 	var out render.Output
@@ -241,7 +245,11 @@ func (p *prepared) own(out render.Output) {
 	}
 	for _, g := range out.Groups {
 		for _, obj := range g.Objects {
-			if !obj.Shared {
+			switch place := cmp.Or(obj.GetNamespace(), p.target.namespace); {
+			case obj.Shared:
+			case obj.GroupVersionKind().GroupKind() == jobKind && p.bare[place+"/"+obj.GetName()]:
+				render.Tag(obj.Unstructured, subjectOf(p.target.id))
+			default:
 				render.Own(obj.Unstructured, subjectOf(p.target.id), p.target.spec.Inputs.ObjectLabels)
 			}
 		}

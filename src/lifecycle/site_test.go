@@ -224,6 +224,10 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 			if of, is := machineKinds[kind]; is {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = of[0], of[1]
 			}
+			if kind == "job" {
+				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "batch/v1", "Job"
+				g.Objects[n].Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{}}}
+			}
 			if kind == "pods" {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "Deployment"
 				g.Objects[n].Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{}}}
