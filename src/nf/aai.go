@@ -24,14 +24,21 @@ const (
 	AAINone    AAIWriter = "none"
 )
 
-// AAIInForce returns what A&AI is to have of the instance. Once SO's adapter has
-// subscribed to the instance, the adapter writes its objects, whatever the revisions
-// say: a revision may be older than the subscription. While Unlisted, nothing writes them.
+// AAIInForce returns what A&AI is to have of the instance: AAIPolicy, but nothing while
+// Unlisted.
 func (in *Instance) AAIInForce() AAI {
-	out := in.AAI
+	out := in.AAIPolicy()
 	if in.Unlisted {
 		out.Writer = AAINone
 	}
+	return out
+}
+
+// AAIPolicy returns what A&AI is to have of the instance while it exists. Once SO's adapter
+// has subscribed to the instance, the adapter writes its objects, whatever the revisions
+// say: a revision may be older than the subscription.
+func (in *Instance) AAIPolicy() AAI {
+	out := in.AAI
 	if in.AAIAdapter && out.Writer != AAINone {
 		out.Writer = AAIAdapter
 	}

@@ -133,7 +133,7 @@ func (us upgrades) move(r *http.Request, records RecordWriter, v vnf, req instan
 	if err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	wanted.ID, wanted.AAI, wanted.Inputs.OOF = alias.Coming, v.AAIInForce(), v.Inputs.OOF
+	wanted.ID, wanted.AAI, wanted.Inputs.OOF = alias.Coming, v.AAIPolicy(), v.Inputs.OOF
 	wanted.Annotations[idAnnotation] = v.id
 	wanted.Inputs.Overrides[instanceIDKey] = wanted.ID // used in the label of the pods
 	op, err := us.engine.Instantiate(ctx, wanted)
