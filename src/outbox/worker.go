@@ -138,7 +138,7 @@ func (w *worker) turn(ctx context.Context) (time.Duration, error) {
 // load reads the first pending requests of the queue.
 func (w *worker) load(ctx context.Context) error {
 	w.pending, w.more, w.held, w.limit = nil, false, nil, 0
-	for d, err := range w.o.pending.All(store.Expecting(ctx, mostLoaded), w.queue.Key+"-") {
+	for d, err := range w.o.pending.All(store.Expecting(ctx, mostLoaded+1), w.queue.Key+"-") {
 		switch {
 		case err != nil:
 			return err
