@@ -78,19 +78,19 @@ func (ds Distributed) replace(ctx context.Context, d Definition, fresh Content) 
 	return old, err
 }
 
-// withdraw deletes a definition that has just been created, and its default profile. It
-// does nothing if the definition has got other content than fresh in the meantime.
+// withdraw deletes a definition that has just been created, its default profile, and its
+// content. It does nothing if the definition has got other content than fresh in the meantime.
 func (ds Distributed) withdraw(ctx context.Context, d Definition, fresh Content) error {
 	var used bool
 	err := ds.bundles.definitions.DeleteWhere(ctx, d.id(), func(stored Definition) bool {
-		// A failed write can have stored fresh, which the caller releases.
+		// A failed write can have stored fresh.
 		used = stored.Content != (Content{}) && stored.Content != fresh
 		return !used
 	})
 	if err != nil || used {
 		return err
 	}
-	return ds.bundles.RemoveProfile(ctx, Key{d.Name, d.Version, defaultProfile})
+	return errors.Join(ds.bundles.RemoveProfile(ctx, Key{d.Name, d.Version, defaultProfile}), ds.bundles.release(ctx, fresh))
 }
 
 // describe updates the description and the origin of a definition.

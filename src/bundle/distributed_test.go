@@ -166,7 +166,7 @@ func TestPutDefinitionFails(t *testing.T) {
 			_, err = bundle.NewDistributed(b).PutDefinition(ctx, bundle.Definition{Name: "fw", Version: "1"}, nat("2.0.0"), fine)
 			fails(t, tc.reason, err, nf.Unreachable, "")
 			if !tc.stays {
-				if left := f.keys(t, "onap/"); len(left) > 0 {
+				if left := append(f.keys(t, "onap/"), f.keys(t, "blobs/")...); len(left) > 0 {
 					t.Errorf("%s: left behind: %v", tc.reason, left)
 				}
 				return
