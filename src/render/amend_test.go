@@ -82,13 +82,14 @@ func TestOrderHooks(t *testing.T) {
 	plan := render.Plan{Hooks: render.OrderHooks([]render.Hook{
 		hook("Job", "migrate", 0, nf.PreInstall, nf.PreUpgrade), hook("ServiceAccount", "migrate", 0, nf.PreInstall),
 		hook("Job", "last", 5, nf.PreInstall), hook("Job", "first", -5, nf.PreInstall), hook("Job", "after", 0, nf.PostInstall),
+		hook("ExternalSecret", "db", 0, nf.PreInstall),
 	})}
 	cases := map[string]struct {
 		reason string
 		event  nf.HookEvent
 		want   []string
 	}{
-		"Weights": {"by weight, then by what others need, then by name", nf.PreInstall, []string{"Job first", "ServiceAccount migrate", "Job migrate", "Job last"}},
+		"Weights": {"by weight, then by name, then by what others need", nf.PreInstall, []string{"Job first", "ExternalSecret db", "ServiceAccount migrate", "Job migrate", "Job last"}},
 		"Several": {"a hook may have several events", nf.PreUpgrade, []string{"Job migrate"}},
 		"None":    {"and most events have none", nf.PostDelete, nil},
 	}

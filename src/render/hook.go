@@ -8,12 +8,12 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// OrderHooks returns hooks in the order in which the hooks of one event run: by
-// weight, then in KindOrder, then by name.
+// OrderHooks returns hooks in the order in which the hooks of one event run, which is
+// Helm's: by weight, then by name, then in KindOrder.
 func OrderHooks(hooks []Hook) []Planned {
 	sorted := slices.Clone(hooks)
 	slices.SortStableFunc(sorted, func(a, b Hook) int {
-		return cmp.Or(cmp.Compare(a.Weight, b.Weight), KindOrder(a.GetKind(), b.GetKind()), strings.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(cmp.Compare(a.Weight, b.Weight), strings.Compare(a.GetName(), b.GetName()), KindOrder(a.GetKind(), b.GetKind()))
 	})
 	out := make([]Planned, len(sorted))
 	for i, h := range sorted {

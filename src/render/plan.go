@@ -46,7 +46,7 @@ type Hook struct {
 	Object
 
 	Events  []nf.HookEvent
-	Weight  int           // hooks of one event run sequentially: by weight, kind and name
+	Weight  int           // hooks of one event run sequentially: by weight, name and kind
 	Discard []Discard     // when the object is deleted; empty: DiscardBefore
 	Timeout time.Duration // 0: only the operation's deadline
 }
@@ -77,7 +77,7 @@ const (
 type Plan struct {
 	Namespace string    `json:"namespace"`
 	Stages    []Stage   `json:"stages"`
-	Hooks     []Planned `json:"hooks,omitempty"` // by weight, kind and name
+	Hooks     []Planned `json:"hooks,omitempty"` // by weight, name and kind
 	Warnings  []string  `json:"warnings,omitempty"`
 }
 
