@@ -149,10 +149,15 @@ func encodeCost(m *meter, args []reflect.Value) int {
 
 // decodeCost is the cost of the values that a text decodes to, and of the
 // intermediate ones.
-func decodeCost(_ *meter, args []reflect.Value) int {
+func decodeCost(m *meter, args []reflect.Value) int {
 	const valueSize = 512
 	text := args[0].String()
-	return expanded([]byte(text)) + transient(len(text)) + product(valueSize, marks([]byte(text))+strings.Count(text, "="))
+	content := []byte(text)
+	size := transient(len(text)) + product(valueSize, marks(content)+strings.Count(text, "="))
+	if m.used+size > m.limit {
+		return size // the text is too large to be parsed, even without its aliases
+	}
+	return size + expanded(content)
 }
 
 // dictCost is the cost of dict, which formats keys that are not strings.

@@ -1,10 +1,15 @@
 package helm
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"reflect"
+	"slices"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	goyaml2 "sigs.k8s.io/yaml/goyaml.v2"
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
@@ -12,7 +17,9 @@ import (
 const maxExpanded = 16 << 20
 
 // expanded returns the size of a YAML text with its aliases expanded. It is 0
-// for a text without aliases, and tooMuch for one that cannot be parsed. The
+// for a text without aliases, and for one with a syntax error, of which nothing
+// is expanded: Helm's parser reports the error to the caller. It is tooMuch for
+// a text that Helm's parser can read, but the one that is used here cannot. The
 // YAML parser bounds the number of aliases, but not the size of the values that
 // they refer to.
 func expanded(content []byte) int {
@@ -20,11 +27,45 @@ func expanded(content []byte) int {
 		return 0
 	}
 	var root goyaml.Node
-	if goyaml.Unmarshal(content, &root) != nil {
-		return tooMuch
+	if guarded(func() error { return goyaml.Unmarshal(content, &root) }) == nil {
+		e := expansion{known: map[*goyaml.Node]int{}}
+		return e.size(&root)
 	}
-	e := expansion{known: map[*goyaml.Node]int{}}
-	return e.size(&root)
+	if hasSyntaxError(content) {
+		return 0
+	}
+	return tooMuch
+}
+
+// hasSyntaxError reports whether Helm's YAML parser, which is another version
+// of the one used above, returns an error for a text. It parses all of the text
+// before it expands aliases, and expands none for a value that decodes itself.
+func hasSyntaxError(content []byte) bool {
+	err := guarded(func() error { return goyaml2.Unmarshal(content, &ignored{}) })
+	return err != nil && !errors.Is(err, errUnread)
+}
+
+// ignored is a YAML value that is not decoded.
+type ignored struct{}
+
+var _ goyaml2.Unmarshaler = (*ignored)(nil)
+
+// UnmarshalYAML implements goyaml2.Unmarshaler.
+func (*ignored) UnmarshalYAML(func(any) error) error { return nil }
+
+// documentsOf returns the documents of a values.yaml. Helm decodes them one by
+// one.
+func documentsOf(content []byte) [][]byte {
+	var documents [][]byte
+	lines := bytes.NewReader(slices.Concat(content, []byte("\n"))) // the reader may omit a last line that has no end
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(lines))
+	for {
+		document, err := reader.Read()
+		if err != nil {
+			return documents // Helm stops here, too
+		}
+		documents = append(documents, document)
+	}
 }
 
 // mayRefer reports whether a YAML text may contain aliases.

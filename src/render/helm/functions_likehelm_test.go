@@ -15,6 +15,7 @@ func TestFunctionsLikeHelm(t *testing.T) {
 		"toYaml $d", "mustToYaml $d", "toYamlPretty $d", "toJson $d", "mustToJson $d", "toPrettyJson $d", "toRawJson $d",
 		`toToml (dict "a" 1 "b" (dict "c" "d"))`, `toToml (list 1)`, `mustToToml (dict "a" 1)`, `mustToToml 1`,
 		`fromYaml "a: 1" | toJson`, `fromYaml "a: [" | toJson`, `fromYamlArray "[1, a]" | toJson`, `fromYamlArray "{" | toJson`,
+		`fromYaml "a: &a b\nc: [*a" | toJson`, `fromYaml "a: &a b\nc: *b" | toJson`, `fromYamlArray "- &a b\n- *a\n- [" | toJson`,
 		`fromJson "{\"a\": 1}" | toJson`, `fromJson "[" | toJson`, `fromJsonArray "[1]" | toJson`, `fromJsonArray "{" | toJson`,
 		`mustFromJson "[1, {}]" | toJson`, `mustFromJson "["`, `fromToml "a = 1" | toJson`, `fromToml "=" | toJson`,
 		`printf "%5d|%-4s|%*d|%v" 1 "a" 6 2 $d`, `print 1 2 "a" nil`, `println "a" 1`, `html "<a>"`, `js "'"`, `urlquery "a b"`,

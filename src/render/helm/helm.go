@@ -111,7 +111,7 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if !ok {
 		return render.Output{}, r.err("render")
 	}
-	secrets := secretNames(s.chart)
+	secrets := secretNames(s.chart, in.Inputs)
 	names, defaults := secrets.In(in.Inputs), defaultTexts(s.chart, secrets)
 	r.hide(append(in.Inputs.Secrets(names), defaults...))
 	l := &lookup{meter: m, region: in.Region, turn: turn, chart: s.chart, lint: in.Lint}
@@ -174,13 +174,14 @@ func rendered(s source, in render.Input, caps *common.Capabilities, l *lookup, r
 // plan is the output of a chart, sorted by purpose.
 type plan struct {
 	definitions []render.Object
+	defined     map[identity]render.Object // the definitions, by identity
 	objects     []render.Object
 	hooks       []render.Hook
 }
 
 func sorted(m *meter, c *chart.Chart, printed map[string]string, r *report) plan {
 	d := &decoder{ctx: m.ctx, report: r}
-	p := plan{definitions: d.definitions(c)}
+	p := d.planOf(c)
 	d.printed = true
 	for _, file := range slices.Sorted(maps.Keys(printed)) {
 		if isNotes(file) {
@@ -207,7 +208,6 @@ func (d *decoder) definitions(c *chart.Chart) []render.Object {
 	var objects []render.Object
 	for _, crd := range c.CRDObjects() {
 		for _, o := range d.objects(crd.Filename, string(crd.File.Data)) {
-			o.Shared = true
 			objects = append(objects, o.Object)
 		}
 	}

@@ -43,8 +43,7 @@ func (p *plan) sort(o decoded, r *report) {
 		event := nf.HookEvent(word)
 		switch {
 		case word == oldCRD:
-			o.Shared = true
-			p.definitions = append(p.definitions, o.Object)
+			p.define(o.Object, r)
 			return
 		case word == oldTest:
 			event = nf.TestRun

@@ -91,6 +91,7 @@ func (m *made) sort() error {
 	if err := m.oldDefinitions(files); err != nil {
 		return err
 	}
+	m.crds = skipExisting(m.crds)
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
 		return err
@@ -119,6 +120,22 @@ func (m *made) sort() error {
 		}
 	}
 	return nil
+}
+
+// skipExisting leaves out the definitions that exist already when Helm comes to
+// them.
+func skipExisting(definitions []string) []string {
+	exists := map[identity]bool{}
+	return slices.DeleteFunc(definitions, func(text string) bool {
+		o := &unstructured.Unstructured{}
+		if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
+			panic(err) // it was written as JSON
+		}
+		key := identityOf(render.Object{Unstructured: o})
+		again := exists[key]
+		exists[key] = true
+		return again
+	})
 }
 
 // oldDefinitions takes out the documents that Helm 2 made before others. Helm has

@@ -139,7 +139,7 @@ func (l *reader) check(name string, content []byte) {
 			l.checkMetadata(at, content)
 		}
 	case valuesFile:
-		if l.bounded(at, content) {
+		if l.bounded(at, content) && l.expandable(at, documentsOf(content)...) {
 			err := guarded(func() error { _, err := loader.LoadValues(bytes.NewReader(content)); return err })
 			l.checkYAML(at, err)
 		}
@@ -173,9 +173,18 @@ func (l *reader) bounded(at place, content []byte) bool {
 		l.report.add(at, "", "brings the chart to more than %d separators of values (commas, colons and others)", maxMarks)
 		return false
 	}
-	if expanded(content) > maxExpanded {
-		l.report.add(at, "", "has more than %d bytes with its aliases expanded", maxExpanded)
-		return false
+	return l.expandable(at, content)
+}
+
+// expandable rejects the documents of a file if they are too large with their
+// aliases expanded.
+func (l *reader) expandable(at place, documents ...[]byte) bool {
+	size := 0
+	for _, document := range documents {
+		if size += expanded(document); size > maxExpanded {
+			l.report.add(at, "", "has more than %d bytes with its aliases expanded", maxExpanded)
+			return false
+		}
 	}
 	return true
 }

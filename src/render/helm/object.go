@@ -189,7 +189,9 @@ func (d *decoder) syntaxError(doc document, err error) {
 func (d *decoder) flatten(root map[string]any, marks map[string]string, at place, depth int) []decoded {
 	marks = marksOf(root, marks)
 	kind, _ := root["kind"].(string)
-	items, isList := root["items"].([]any)
+	given, isList := root["items"]
+	items, isArray := given.([]any)
+	isList = isList && (isArray || given == nil) // Helm's client treats null as an empty list
 	if !strings.HasSuffix(kind, "List") || !isList {
 		o := &unstructured.Unstructured{Object: root}
 		if !d.identify(root, at) {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -36,6 +37,7 @@ type release struct {
 	Version int `json:"version"`
 	Info    struct {
 		Status string `json:"status"`
+		Notes  string `json:"notes"`
 	} `json:"info"`
 	Chart struct {
 		Metadata struct {
@@ -81,21 +83,11 @@ func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output,
 		return fail(nf.E(nf.Conflict, "adopt", "release "+in.Release.Name, fmt.Errorf("its chart is %q, but the package's chart is %q", name, s.chart.Name())))
 	}
 	inputs := nf.Inputs{Parameters: rel.Config}
-	secrets := secretNames(s.chart)
+	secrets := secretNames(s.chart, inputs)
 	names, defaults := secrets.In(inputs), defaultTexts(s.chart, secrets)
 	r.hide(append(inputs.Secrets(names), defaults...))
-	d := &decoder{ctx: ctx, report: r}
-	p := plan{definitions: d.definitions(s.chart)}
-	for _, doc := range split("manifest", rel.Manifest) {
-		for _, o := range d.objects(sourceOf(doc.text), doc.text) {
-			p.sort(o, r)
-		}
-	}
-	for _, h := range rel.Hooks {
-		for _, o := range d.objects(h.Path, h.Manifest) {
-			p.sort(o, r)
-		}
-	}
+	enable(s, userValues(inputs, r), r) // Helm has not installed the definitions of other subcharts
+	p := (&decoder{ctx: ctx, report: r}).planOfRelease(rel, s.chart)
 	if version := rel.Chart.Metadata.Version; version != s.chart.Metadata.Version {
 		r.warn("the release has version %s of the chart, but the package has %s", version, s.chart.Metadata.Version)
 	}
@@ -105,9 +97,28 @@ func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output,
 	if err := r.err("adopt"); err != nil {
 		return fail(err)
 	}
-	out := render.Output{Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}
+	out := render.Output{
+		Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Warnings: r.warnings, Notes: strings.TrimSpace(rel.Info.Notes), Sensitive: names, Secrets: defaults,
+	}
 	selector := nf.AdoptionSelector{Annotations: map[string]string{releaseName: in.Release.Name, releaseNamespace: in.Release.Namespace}}
 	return out, inputs, selector, nil
+}
+
+// planOfRelease returns the objects and hooks of a release, and the definitions
+// of its chart.
+func (d *decoder) planOfRelease(rel release, c *chart.Chart) plan {
+	p := d.planOf(c)
+	for _, doc := range split("manifest", rel.Manifest) {
+		for _, o := range d.objects(sourceOf(doc.text), doc.text) {
+			p.sort(o, d.report)
+		}
+	}
+	for _, h := range rel.Hooks {
+		for _, o := range d.objects(h.Path, h.Manifest) {
+			p.sort(o, d.report)
+		}
+	}
+	return p
 }
 
 var sourceLine = regexp.MustCompile(`(?m)^# Source: (\S+)`)

@@ -115,6 +115,49 @@ func TestReleased(t *testing.T) {
 	}
 }
 
+// TestReleasedSubcharts checks that only the definitions of subcharts that Helm
+// has installed are read, and that the notes are.
+func TestReleasedSubcharts(t *testing.T) {
+	t.Parallel()
+	const own, sub = "things.example.org", "others.example.org"
+	cases := map[string]struct {
+		reason string
+		config map[string]any // of the release
+		want   []string
+	}{
+		"Enabled":  {"the chart's values enable the subchart", nil, []string{own, sub}},
+		"Disabled": {"the release's values disable it", map[string]any{"sub": map[string]any{"enabled": false}}, []string{own}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := appOf("app")
+			files["app/Chart.yaml"] = append(files["app/Chart.yaml"], "dependencies: [{name: sub, version: '*', repository: '', condition: sub.enabled}]\n"...)
+			files["app/values.yaml"] = []byte("sub: {enabled: true}\n")
+			files["app/charts/sub/Chart.yaml"] = []byte("apiVersion: v2\nname: sub\nversion: 1.0.0\n")
+			files["app/charts/sub/crds/other.yaml"] = []byte(strings.Replace(string(files["app/crds/definition.yaml"]), own, sub, 1))
+			in := render.Input{Files: files, Release: render.Release{Name: "web", Namespace: "ns"}, Region: secrets{record(t, "deployed", func(c map[string]any) {
+				c["config"] = tc.config
+				c["info"] = map[string]any{"status": "deployed", "notes": "\nOpen port 80.\n"}
+			})}}
+			out, _, _, err := helm.Renderer{}.Released(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, o := range out.Groups[0].Objects {
+				got = append(got, o.GetName())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+			if out.Notes != "Open port 80." {
+				t.Errorf("%s: the notes are %q", tc.reason, out.Notes)
+			}
+		})
+	}
+}
+
 func TestReleasedRefuses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

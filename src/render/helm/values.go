@@ -93,15 +93,24 @@ func override(values map[string]any, overrides map[string]string, r *report) {
 	}
 }
 
+// enable removes the subcharts that the values disable. It reports missing
+// dependencies. It returns whether the values can be merged, and reports it otherwise.
+func enable(s source, user map[string]any, r *report) bool {
+	if err := guarded(func() error { return chartutil.ProcessDependencies(s.chart, user) }); err != nil {
+		reportMistyped(s, user, err, r)
+		return false
+	}
+	checkDependencies(s, s.chart, r)
+	return true
+}
+
 // resolve determines which subcharts are enabled, and returns the values that
 // the chart's templates see. It reports missing dependencies and values that
 // cannot be merged. It does not validate values against schemas.
 func resolve(s source, user map[string]any, options common.ReleaseOptions, caps *common.Capabilities, r *report) common.Values {
-	if err := guarded(func() error { return chartutil.ProcessDependencies(s.chart, user) }); err != nil {
-		reportMistyped(s, user, err, r)
+	if !enable(s, user, r) {
 		return nil
 	}
-	checkDependencies(s, s.chart, r)
 	var top common.Values
 	err := guarded(func() (err error) {
 		top, err = util.ToRenderValuesWithSchemaValidation(s.chart, user, options, caps, true)
