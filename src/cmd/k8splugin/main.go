@@ -11,6 +11,7 @@ package main
 import (
 	"context"
 	"io"
+	"log" //nolint:depguard // the logger of libraries
 	"log/slog"
 	"os"
 	"os/signal"
@@ -33,6 +34,8 @@ func execute(decorate func(store.KV) store.KV) int {
 	defer stop()
 	// client-go has one logger for the whole process.
 	klog.SetSlogLogger(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	// Helm prints values of charts that it cannot merge, which may be secret.
+	log.SetOutput(io.Discard)
 	return run(ctx, os.Args[1:], process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, decorate: decorate,
 		terminal: func(f any) bool {

@@ -2,6 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,5 +66,31 @@ func TestTemplate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoValuesInLibraryLog runs the program with a chart whose values Helm cannot merge: it
+// prints the values to the standard logger.
+func TestNoValuesInLibraryLog(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart := t.TempDir()
+	for name, content := range map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "values.yaml": "db: {auth: {password: hunter2}}\n",
+		"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {auth: \"{{ .Values.db.auth }}\"}\n",
+	} {
+		path := filepath.Join(chart, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), program, "package", "template", chart, "--set", "db.auth=false")
+	cmd.Env = append(os.Environ(), actAsProgram+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "kind: ConfigMap") || strings.Contains(string(out), "hunter2") {
+		t.Errorf("%v, the program prints %s", err, out)
 	}
 }
