@@ -18,6 +18,7 @@ type Config struct {
 	Renderers map[string]render.Renderer // by package kind
 	Limits    render.Limits              // of an uploaded archive
 	Probe     Probe
+	Login     Login                 // nil: no regions of OpenStack
 	Parse     Parse                 // nil: regions have no kubeconfigs
 	Check     func(nf.Access) error // checks an access without connecting; nil: no check
 	NewID     func() string         // creates ids of uploads, and of packages without one
@@ -29,6 +30,10 @@ type Config struct {
 // list. It returns nf.Invalid if the access itself is rejected, and
 // nf.Unreachable with a reason for any other failure.
 type Probe func(context.Context, nf.Access) (nf.Probe, error)
+
+// Login logs in at an OpenStack cloud. It returns nf.Unsupported if the cloud lacks a
+// service, and nf.Unreachable with a reason for any other failure.
+type Login func(context.Context, nf.OpenStack) error
 
 // Parse returns the access that a kubeconfig describes, or nf.Invalid.
 type Parse func(kubeconfig nf.Secret) (nf.Access, error)

@@ -28,6 +28,7 @@ type fixture struct {
 
 	kv      store.KV
 	probes  int
+	logins  []string         // their passwords
 	between func(key string) // runs before each write
 }
 
@@ -55,6 +56,13 @@ func newFixture(t *testing.T) *fixture {
 				return nf.Probe{}, &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "the API server", Reason: "tcp", Err: errors.New("refused")}
 			}
 			return nf.Probe{Server: "https://up", Version: "v1.37.1"}, nil
+		},
+		Login: func(_ context.Context, o nf.OpenStack) error {
+			f.logins = append(f.logins, string(o.Password))
+			if string(o.Password) == "wrong" {
+				return &nf.Error{Kind: nf.Unreachable, Op: "log in at", Subject: "the cloud", Reason: nf.ReasonUnauthorized, Err: errors.New("refused")}
+			}
+			return nil
 		},
 		NewID: func() string { ids++; return fmt.Sprintf("new-%d", ids) },
 	})

@@ -16,8 +16,8 @@ import (
 // DefaultOwner is the cloud owner of regions that are registered without one.
 const DefaultOwner = "k8splugin"
 
-// Register probes a region and stores it. It stores nothing if the probe fails,
-// or if the id is taken (nf.Exists). Repeating a request returns the region as
+// Register probes a region and stores it. Instead of a probe, it logs in at the cloud of a
+// region of OpenStack. It stores nothing if that fails, or if the id is taken (nf.Exists). Repeating a request returns the region as
 // it is stored, or nf.Conflict if the request differs. If r.Access has a
 // kubeconfig, the rest of the access is read from it; so it is in Enlist and
 // UpdateRegion.
@@ -40,7 +40,12 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 	if err != nil {
 		return nf.Region{}, nf.E(nf.KindOf(err), "register", subject, err)
 	}
-	probe, err := c.cfg.Probe(ctx, access)
+	var probe nf.Probe
+	if r.Type == nf.OpenStackRegion {
+		err = c.login(ctx, r)
+	} else {
+		probe, err = c.cfg.Probe(ctx, access)
+	}
 	if err != nil {
 		return nf.Region{}, nf.E(nf.KindOf(err), "register", subject, err)
 	}
@@ -52,21 +57,44 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 	return r, nil
 }
 
+// login logs in at the cloud of a region of OpenStack. It does nothing for other regions.
+func (c *Catalog) login(ctx context.Context, r nf.Region) error {
+	if r.Type != nf.OpenStackRegion {
+		return nil
+	}
+	if c.cfg.Check != nil { // only the URL is checked
+		if err := c.cfg.Check(nf.Access{Server: r.VIM.OpenStack.AuthURL, Token: nf.Secret("none")}); err != nil {
+			return err
+		}
+	}
+	if c.cfg.Login == nil {
+		return nf.E(nf.Unsupported, "use", "OpenStack", errors.New("no client is configured"))
+	}
+	return c.cfg.Login(ctx, *r.VIM.OpenStack)
+}
+
+// sameCloud reports whether two regions have the same connection to an OpenStack cloud, or
+// none.
+func sameCloud(a, b nf.Region) bool {
+	of := func(r nf.Region) *nf.OpenStack {
+		if r.VIM == nil {
+			return nil
+		}
+		return r.VIM.OpenStack
+	}
+	return reflect.DeepEqual(of(a), of(b))
+}
+
 // Enlist stores a region without connecting to its cluster, so nothing is known
 // about the cluster yet. It returns nf.Exists if the id is taken, and
-// nf.Invalid if the access is rejected. A region that A&AI describes may have no access;
-// one of OpenStack has none.
+// nf.Invalid if the access is rejected. A region that A&AI describes may have no access.
 func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 	r = withDefaults(r)
 	if err := checkRegion("register", r); err != nil {
 		return nf.Region{}, err
 	}
 	access, err := c.read(r.Access)
-	switch {
-	case err != nil || c.cfg.Check == nil:
-	case r.Type == nf.OpenStackRegion:
-		err = c.cfg.Check(nf.Access{Server: r.VIM.OpenStack.AuthURL, Token: nf.Secret("none")}) // only the URL is checked
-	case r.NoAccess() == "":
+	if err == nil && c.cfg.Check != nil && r.NoAccess() == "" {
 		err = c.cfg.Check(access)
 	}
 	if err != nil {
@@ -116,7 +144,7 @@ func (c *Catalog) read(a nf.Access) (nf.Access, error) {
 }
 
 // UpdateRegion edits a region. Changes of its id, origin, holds and times are ignored.
-// A new access is probed first; if the probe fails, the region is not changed.
+// A new access is probed first, as Register does; if that fails, the region is not changed.
 // It returns nf.Conflict if the access was changed concurrently. The edit may be
 // called more than once. A region that the edit leaves as it is keeps its time.
 func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
@@ -143,12 +171,17 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
 		}
 	}
+	if !sameCloud(before, wanted) {
+		if err := c.login(ctx, wanted); err != nil {
+			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
+		}
+	}
 	return c.regions.Update(ctx, id, func(r *nf.Region) error {
 		fixed := *r
 		if err := edit(r); err != nil {
 			return err
 		}
-		if !sameAccess(r.Access, wanted.Access) {
+		if !sameAccess(r.Access, wanted.Access) || !sameCloud(*r, wanted) {
 			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "access", Message: "was changed by another request"}})
 		}
 		r.ID, r.Origin, r.Removing, r.Created = fixed.ID, fixed.Origin, fixed.Removing, fixed.Created

@@ -257,17 +257,48 @@ func TestRegionWithoutAccess(t *testing.T) {
 	}
 }
 
-// TestOpenStackRegion stores a region of OpenStack, which is never connected to.
+// TestOpenStackRegion stores a region of OpenStack after a login at its cloud. There is no
+// cluster to connect to.
 func TestOpenStackRegion(t *testing.T) {
 	t.Parallel()
 	f, ctx := newFixture(t), t.Context()
-	cloud := nf.Region{ID: "os", Type: nf.OpenStackRegion, Origin: nf.OriginTacker, VIM: &nf.VIM{OpenStack: &nf.OpenStack{AuthURL: "https://os"}}}
-	if _, err := f.Enlist(ctx, cloud); err != nil || f.probes != 0 {
+	cloud := nf.Region{ID: "os", Type: nf.OpenStackRegion, Origin: nf.OriginTacker, VIM: &nf.VIM{OpenStack: &nf.OpenStack{AuthURL: "https://os", Password: nf.Secret("wrong")}}}
+	if _, err := f.Register(ctx, cloud); nf.ReasonOf(err) != nf.ReasonUnauthorized || len(f.keys(t)) > 0 {
+		t.Fatalf("a cloud that rejects the password: %v, the store has %v", err, f.keys(t))
+	}
+	cloud.VIM.OpenStack.Password = nf.Secret("s3cret")
+	if _, err := f.Register(ctx, cloud); err != nil || f.probes != 0 {
 		t.Fatalf("%v, %d probes", err, f.probes)
 	}
+	password := func(to string) func(*nf.Region) error {
+		return func(r *nf.Region) error {
+			vim, changed := *r.VIM, *r.VIM.OpenStack
+			changed.Password = nf.Secret(to)
+			vim.OpenStack = &changed
+			r.VIM = &vim
+			return nil
+		}
+	}
+	if _, err := f.UpdateRegion(ctx, "os", password("wrong")); nf.ReasonOf(err) != nf.ReasonUnauthorized {
+		t.Errorf("a change to a password that the cloud rejects: %v", err)
+	}
+	if changed, err := f.UpdateRegion(ctx, "os", password("s3cret-2")); err != nil || string(changed.VIM.OpenStack.Password) != "s3cret-2" {
+		t.Errorf("another password: %v", err)
+	}
+	if _, err := f.UpdateRegion(ctx, "os", func(r *nf.Region) error {
+		if string(r.VIM.OpenStack.Password) == "s3cret-2" && len(f.logins) == 5 {
+			return password("of another request")(r) // the region is read again after the login
+		}
+		return password("s3cret-3")(r)
+	}); nf.KindOf(err) != nf.Conflict {
+		t.Errorf("a change beside another one: %v", err)
+	}
+	if diff := cmp.Diff([]string{"wrong", "s3cret", "wrong", "s3cret-2", "s3cret-3"}, f.logins); diff != "" {
+		t.Errorf("the logins are (-want +got):\n%s", diff)
+	}
 	changed, err := f.UpdateRegion(ctx, "os", func(r *nf.Region) error { r.Description = "changed"; return nil })
-	if err != nil || changed.Description != "changed" || f.probes != 0 {
-		t.Errorf("a description: %v, %d probes", err, f.probes)
+	if err != nil || changed.Description != "changed" || f.probes != 0 || len(f.logins) != 5 {
+		t.Errorf("a description: %v, %d probes, %d logins", err, f.probes, len(f.logins))
 	}
 	_, err = f.UpdateRegion(ctx, "os", func(r *nf.Region) error {
 		r.Access = nf.Access{Server: "https://up", Token: nf.Secret("t")}

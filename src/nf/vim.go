@@ -24,8 +24,9 @@ type OpenStack struct {
 	UserDomain    string `json:"user_domain_name,omitempty"`
 	Project       string `json:"project_name"`
 	ProjectDomain string `json:"project_domain_name,omitempty"`
-	Insecure      bool   `json:"insecure,omitempty"` // its certificate is not to be verified
-	CA            []byte `json:"ca,omitempty"`       // PEM certificates; empty: the CAs that the system trusts
+	Region        string `json:"region_name,omitempty"` // of the cloud's catalog; empty: that of the first endpoint
+	Insecure      bool   `json:"insecure,omitempty"`    // its certificate is not to be verified
+	CA            []byte `json:"ca,omitempty"`          // PEM certificates; empty: the CAs that the system trusts
 }
 
 // LogValue logs only the URL: a JSON log would show the password.

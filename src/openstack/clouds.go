@@ -1,7 +1,9 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -64,6 +66,34 @@ func (c *Clouds) connect(o nf.OpenStack) (http.RoundTripper, error) {
 			return c.cfg.Hosts.Dial(ctx, dialTime, network, address)
 		},
 	}, nil
+}
+
+// Login logs in at a cloud, and reads which services it has. It returns nf.Invalid for an
+// address or a CA that is wrong, nf.Unsupported if the cloud lacks a service, and otherwise
+// nf.Unreachable with a reason, as for a cluster: of a rejected credential, it is
+// nf.ReasonUnauthorized, since it is not the caller who may not do this.
+func (c *Clouds) Login(ctx context.Context, o nf.OpenStack) error {
+	s, err := c.login(ctx, o)
+	if err == nil {
+		s.close()
+		return nil
+	}
+	e, ok := errors.AsType[*nf.Error](err)
+	if !ok || e.Kind == nf.Invalid || e.Kind == nf.Unsupported {
+		return err
+	}
+	switch {
+	case errors.Is(err, errPlain):
+		e.Reason = nf.ReasonTLS
+	case errors.Is(err, outbound.ErrNotAllowed):
+		e.Reason = nf.ReasonNotAllowed
+	case e.Kind == nf.Forbidden:
+		e.Reason = cmp.Or(e.Reason, nf.ReasonForbidden)
+	default:
+		e.Reason = cmp.Or(e.Reason, nf.ReasonUnavailable)
+	}
+	e.Kind = nf.Unreachable
+	return err
 }
 
 // Machines returns the machines of a group, ordered by name.

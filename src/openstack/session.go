@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/gophercloud/gophercloud/v2"
 	sdk "github.com/gophercloud/gophercloud/v2/openstack"
@@ -24,13 +25,14 @@ const defaultDomain = "Default"
 type session struct {
 	subject                 string // the host of the cloud
 	transport               http.RoundTripper
+	region                  string // of the catalog; empty: any
 	provider                *gophercloud.ProviderClient
 	compute, network, image *gophercloud.ServiceClient
 }
 
 // login gets a token and reads the catalog.
 func (c *Clouds) login(ctx context.Context, o nf.OpenStack) (*session, error) {
-	s := &session{subject: hostOf(o)}
+	s := &session{subject: hostOf(o), region: o.Region}
 	if err := c.cfg.Hosts.Check(o.AuthURL); err != nil {
 		return nil, nf.E(nf.Forbidden, "use", "cloud "+s.subject, err)
 	}
@@ -87,32 +89,43 @@ func (s *session) services(provider *gophercloud.ProviderClient) error {
 		to   **gophercloud.ServiceClient
 		make func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
 	}{{&s.compute, sdk.NewComputeV2}, {&s.network, sdk.NewNetworkV2}, {&s.image, sdk.NewImageV2}} {
-		if *service.to, err = service.make(provider, gophercloud.EndpointOpts{}); err != nil {
+		if *service.to, err = service.make(provider, s.endpoint()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// endpoint returns the first public endpoint of a service.
+// endpoint returns how a service of the cloud is looked up.
+func (s *session) endpoint() gophercloud.EndpointOpts {
+	return gophercloud.EndpointOpts{Region: s.region}
+}
+
+// endpoint returns the first public endpoint of a service, in a region if one is given.
 func endpoint(catalog *tokens.ServiceCatalog, of gophercloud.EndpointOpts) (string, error) {
 	for _, entry := range catalog.Entries {
 		if !slices.Contains(of.Types(), entry.Type) {
 			continue
 		}
 		for _, e := range entry.Endpoints {
-			if e.Interface == string(gophercloud.AvailabilityPublic) {
+			if e.Interface == string(gophercloud.AvailabilityPublic) && (of.Region == "" || e.Region == of.Region || e.RegionID == of.Region) {
 				return gophercloud.NormalizeURL(e.URL), nil
 			}
 		}
 	}
-	return "", &noService{of.Type}
+	return "", &noService{of.Type, of.Region}
 }
 
 // noService is the error of a service that the catalog lacks.
-type noService struct{ kind string }
+type noService struct{ kind, region string }
 
-func (e *noService) Error() string { return "its catalog has no public endpoint of the type " + e.kind }
+func (e *noService) Error() string {
+	text := "its catalog has no public endpoint of the type " + e.kind
+	if e.region != "" {
+		text += " in region " + strconv.Quote(e.region)
+	}
+	return text
+}
 
 // close closes the connections.
 func (s *session) close() {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -119,11 +120,21 @@ func (rs resolver) remains(ctx context.Context, verb nf.Verb, v nf.VNF, wanted m
 		return err
 	}
 	for key, w := range wanted {
-		if v.VIMs[key].Region == r.ID && !r.IsVIM(w.VIM) && !r.Serves(serverOf(w)) {
+		if v.VIMs[key].Region == r.ID && !r.IsVIM(w.VIM) && !r.Serves(serverOf(w)) && !describes(w, r) {
 			return moved(verb, v)
 		}
 	}
 	return nil
+}
+
+// describes reports whether a connection of a request describes the OpenStack cloud of a
+// region, with the region's project.
+func describes(w nf.VIMConnectionRequest, r nf.Region) bool {
+	if r.Type != nf.OpenStackRegion {
+		return false
+	}
+	project, _ := w.Access["project"].(string)
+	return project == r.VIM.OpenStack.Project && strings.TrimRight(serverOf(w), "/") == strings.TrimRight(r.VIM.OpenStack.AuthURL, "/")
 }
 
 func moved(verb nf.Verb, v nf.VNF) error {

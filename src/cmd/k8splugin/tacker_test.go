@@ -35,10 +35,14 @@ func TestVIMRunsInstances(t *testing.T) {
 	ns, one := clustertest.Namespace(t), "/v1.0/vims/"+nf.Region{ID: "vim-kubernetes"}.VIMID()
 	request, token := vimOf(t, "vim-kubernetes", ns)
 	s.want(http.StatusCreated, s.do("POST", "/v1.0/vims", request))
-	s.want(http.StatusCreated, s.do("POST", "/v1.0/vims", map[string]any{"vim": map[string]any{
-		"name": "vim-openstack", "auth_url": "https://203.0.113.1/v3", "auth_cred": map[string]string{"username": "u", "password": "s3cret-devstack"},
-		"vim_project": map[string]string{"name": "nfv"},
-	}}))
+	_, cloud := newCloud(t, "vim-openstack")
+	delete(cloud, "type") // it is the default
+	s.want(http.StatusCreated, s.do("POST", "/v1.0/vims", map[string]any{"vim": cloud}))
+	cloud["name"], cloud["auth_cred"] = "wrong", map[string]string{"username": "nfv", "password": "s3cret-other", "cert_verify": "False"}
+	if wrong := s.want(http.StatusBadGateway, s.do("POST", "/v1.0/vims", map[string]any{"vim": cloud})); !strings.Contains(string(wrong.body), "VimUnauthorizedException") {
+		t.Errorf("a password that the cloud rejects: %s", wrong.body)
+	}
+	s.want(http.StatusNotFound, s.do("GET", "/v1/cloud_regions/wrong", nil))
 	s.upload("one", map[string]string{
 		"metadata.yaml": "resources:\n- configMap: [cm.yaml]\n", "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n",
 	})

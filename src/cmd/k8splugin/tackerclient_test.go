@@ -93,7 +93,8 @@ func TestTackerClientVIMs(t *testing.T) {
 	if got := c.vim("no verification", "vim", "register", "--config-file", unverified, "unverified"); got["tls_verified"] != false {
 		t.Errorf("the VIM is %v", got)
 	}
-	openStack := configFile(t, "auth_url: \"https://203.0.113.1/identity\"\nusername: \"nfv_user\"\npassword: \"s3cret\"\nproject_name: \"nfv\"\nproject_domain_name: \"Default\"\nuser_domain_name: \"Default\"\n")
+	_, cloud := newCloud(t, "vim-openstack")
+	openStack := configFile(t, fmt.Sprintf("auth_url: %q\nusername: \"nfv\"\npassword: \"s3cret-cloud\"\nproject_name: \"edge\"\nproject_domain_name: \"Default\"\nuser_domain_name: \"Default\"\ncert_verify: \"False\"\n", cloud["auth_url"]))
 	if got := c.vim("openstack is the default type", "vim", "register", "--config-file", openStack, "vim-openstack"); got["type"] != "openstack" {
 		t.Errorf("the VIM is %v", got)
 	}

@@ -171,7 +171,7 @@ func TestTackerClientServers(t *testing.T) {
 	t.Parallel()
 	s := startBareService(t)
 	cloud, vim := startCloud(t, s)
-	s.onboard(serverCSAR())
+	s.onboard(serverCSAR(t))
 	for _, major := range []string{"1", "2"} {
 		c := newVNFClient(t, s, major)
 		request, point := onServers(vim), map[string]any{"cpdId": "VDU1_CP1", "cpConfig": map[string]any{"one": map[string]any{}}}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -41,6 +42,7 @@ func TestTranscripts(t *testing.T) {
 			host := sitetest.New(t)
 			callback := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 			t.Cleanup(callback.Close)
+			_, cloud := newCloud(t, "vim-openstack")
 			northboundtest.Player{
 				Client: northboundtest.Client(t, k8splugin.Swagger), Server: s.url,
 				Vars: map[string]string{
@@ -48,6 +50,7 @@ func TestTranscripts(t *testing.T) {
 					"ACCESS": string(direct), "ACCESS_RENEWED": renewed, "KUBECONFIG": string(kubeconfig), "KUBECONFIG_BASE64": base64.StdEncoding.EncodeToString(kubeconfig),
 					"NAMESPACE":           clustertest.Namespace(t),
 					"CALLBACK":            callback.URL,
+					"KEYSTONE":            fmt.Sprint(cloud["auth_url"]),
 					"KUBECONFIG_MEASURED": base64.StdEncoding.EncodeToString(measuredRegion(t, metricsserver.New())),
 					"SITE_ADDRESS":        host.Site().Address, "SITE_PORT": strconv.Itoa(host.Site().Port), "SITE_USER": sitetest.User,
 					"SITE_HOST_KEY": host.Key(), "SITE_PASSWORD": sitetest.Password, "SITE_SCRIPT": siteScript(t, kubeconfig),

@@ -17,87 +17,25 @@ import (
 	simulator "github.com/multicloud-k8s/k8splugin/src/simulator/openstack"
 )
 
-// serverFlavor is a flavor with one VDU of virtual machines, which can have one to three.
-const serverFlavor = `tosca_definitions_version: tosca_simple_yaml_1_2
-imports: [types.yaml]
-topology_template:
-  substitution_mappings:
-    node_type: example.VNF
-    properties: {flavour_id: simple}
-  node_templates:
-    VDU1:
-      type: tosca.nodes.nfv.Vdu.Compute
-      properties:
-        name: VDU1
-        description: a router
-        vdu_profile: {min_number_of_instances: 1, max_number_of_instances: 3}
-        sw_image_data: {name: debian-12, version: '12', checksum: {algorithm: sha-256, hash: abc}, container_format: bare, disk_format: qcow2, min_disk: 1 GB, size: 1 GB}
-      capabilities:
-        virtual_compute:
-          properties:
-            requested_additional_capabilities: {properties: {requested_additional_capability_name: medium, support_mandatory: true}}
-            virtual_memory: {virtual_mem_size: 4 GB}
-            virtual_cpu: {num_virtual_cpu: 2}
-    VDU1_CP1:
-      type: tosca.nodes.nfv.VduCp
-      properties: {layer_protocols: [ipv4], order: 0}
-      requirements: [{virtual_binding: VDU1}]
-  policies:
-  - scaling_aspects:
-      type: tosca.policies.nfv.ScalingAspects
-      properties: {aspects: {front: {name: front, description: servers, max_scale_level: 2, step_deltas: [delta_1]}}}
-  - initial:
-      type: tosca.policies.nfv.VduInitialDelta
-      properties: {initial_delta: {number_of_instances: 1}}
-      targets: [VDU1]
-  - deltas:
-      type: tosca.policies.nfv.VduScalingAspectDeltas
-      properties: {aspect: front, deltas: {delta_1: {number_of_instances: 1}}}
-      targets: [VDU1]
-`
-
-const serverGroup = `heat_template_version: 2018-08-31
-parameters:
-  nfv: {type: json}
-resources:
-  VDU1:
-    type: OS::Heat::AutoScalingGroup
-    properties:
-      min_size: 1
-      max_size: 3
-      desired_capacity: {get_param: [nfv, VDU, VDU1, desired_capacity]}
-      resource:
-        type: VDU1.yaml
-        properties:
-          flavor: {get_param: [nfv, VDU, VDU1, computeFlavourId]}
-          image: {get_param: [nfv, VDU, VDU1, vcImageId]}
-          net: {get_param: [nfv, CP, VDU1_CP1, network]}
-`
-
-const serverTemplate = `heat_template_version: 2018-08-31
-parameters:
-  flavor: {type: string}
-  image: {type: string}
-  net: {type: string}
-resources:
-  VDU1:
-    type: OS::Nova::Server
-    properties:
-      flavor: {get_param: flavor}
-      image: {get_param: image}
-      networks: [{port: {get_resource: VDU1_CP1}}]
-  VDU1_CP1:
-    type: OS::Neutron::Port
-    properties: {network: {get_param: net}}
-`
-
-// serverCSAR returns a CSAR whose VNF is one of virtual machines.
-func serverCSAR() map[string]string {
-	return csartest.Described(serverFlavor, map[string]string{"BaseHOT/simple/top.yaml": serverGroup, "BaseHOT/simple/nested/VDU1.yaml": serverTemplate})
+// serverCSAR returns the sample of a VNF of virtual machines, which has one VDU with one to
+// three servers. Its descriptor has the id csartest.VNFD.
+func serverCSAR(t *testing.T) map[string]string {
+	t.Helper()
+	files := sample(t, "csar/servers")
+	files["Definitions/top.yaml"] = strings.Replace(files["Definitions/top.yaml"], "9d1f2a70-51c5-4a8b-8f0e-3c6f5f0d1b08", csartest.VNFD, 1)
+	return files
 }
 
 // startCloud starts a simulated OpenStack cloud, and registers it as a VIM of a service.
 func startCloud(t *testing.T, s *testService) (cloud *simulator.Simulator, vim string) {
+	t.Helper()
+	cloud, request := newCloud(t, "cloud")
+	made := s.want(http.StatusCreated, s.do("POST", "/v1.0/vims", map[string]any{"vim": request}))
+	return cloud, made.text(t, "vim.id")
+}
+
+// newCloud starts a simulated OpenStack cloud. It returns it, and how it is registered as a VIM.
+func newCloud(t *testing.T, name string) (cloud *simulator.Simulator, vim map[string]any) {
 	t.Helper()
 	cloud, err := simulator.New(simulator.Config{Username: "nfv", UserDomain: "Default", Password: "s3cret-cloud", Project: "edge", ProjectDomain: "Default", Boot: 2 * time.Second})
 	if err != nil {
@@ -106,11 +44,10 @@ func startCloud(t *testing.T, s *testService) (cloud *simulator.Simulator, vim s
 	cloud.Stock([]simulator.Named{{ID: "image-1", Name: "debian-12"}}, []simulator.Named{{ID: "m1", Name: "medium"}}, nil, nil, []simulator.Network{{ID: "net-1", Name: "provider", Prefix: "192.0.2."}})
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
-	made := s.want(http.StatusCreated, s.do("POST", "/v1.0/vims", map[string]any{"vim": map[string]any{
-		"name": "cloud", "type": "openstack", "auth_url": server.URL + "/identity/v3", "vim_project": map[string]string{"name": "edge"},
+	return cloud, map[string]any{
+		"name": name, "type": "openstack", "auth_url": server.URL + "/identity/v3", "vim_project": map[string]string{"name": "edge"},
 		"auth_cred": map[string]string{"username": "nfv", "password": "s3cret-cloud", "cert_verify": "False"},
-	}}))
-	return cloud, made.text(t, "vim.id")
+	}
 }
 
 // onServers returns a request to instantiate the VNF of serverCSAR.
@@ -121,13 +58,44 @@ func onServers(vim string) map[string]any {
 	}
 }
 
-// TestVNFOfVirtualMachines instantiates a VNF on a simulated OpenStack cloud, scales, heals
-// and terminates it.
+// TestVNFOfVirtualMachines instantiates a VNF on a simulated OpenStack cloud that is
+// registered as a VIM, scales, heals and terminates it.
 func TestVNFOfVirtualMachines(t *testing.T) {
 	t.Parallel()
 	s := startBareService(t)
 	cloud, vim := startCloud(t, s)
-	pkg := s.onboard(serverCSAR())
+	testVNFOfVirtualMachines(t, s, cloud, onServers(vim))
+}
+
+// TestVNFOnDescribedCloud does the same on a cloud that only the request describes.
+func TestVNFOnDescribedCloud(t *testing.T) {
+	t.Parallel()
+	s := startBareService(t)
+	cloud, vim := newCloud(t, "unused")
+	described := func(password string) map[string]any {
+		return map[string]any{"vim1": map[string]any{
+			"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3", "interfaceInfo": map[string]any{"endpoint": vim["auth_url"], "skipCertificateVerification": true},
+			"accessInfo": map[string]string{"username": "nfv", "password": password, "userDomain": "Default", "project": "edge", "projectDomain": "Default", "region": "RegionOne"},
+		}}
+	}
+	request := onServers("")
+	request["vimConnectionInfo"] = described("s3cret-cloud")
+	testVNFOfVirtualMachines(t, s, cloud, request, func(one string) {
+		v := vnfs{s, t}
+		modify := func(status int, password string) answer {
+			return v.ask(status, "PATCH", "/vnflcm/v2"+one, map[string]any{"vimConnectionInfo": described(password)})
+		}
+		modify(http.StatusBadGateway, "s3cret-wrong")
+		at := modify(http.StatusAccepted, "s3cret-cloud").header.Get("Location")
+		v.ends(at[strings.LastIndex(at, "/")+1:], nf.OccurrenceCompleted)
+	})
+}
+
+// testVNFOfVirtualMachines takes a VNF through its life with a request to instantiate it. While
+// runs while it is instantiated, with its path.
+func testVNFOfVirtualMachines(t *testing.T, s *testService, cloud *simulator.Simulator, request map[string]any, while ...func(one string)) {
+	t.Helper()
+	pkg := s.onboard(serverCSAR(t))
 	ask := func(method, path string, body any) answer {
 		return s.send(t.Context(), method, "/vnflcm/v2"+path, body, "Version", "2.0.0", "Content-Type", "application/json")
 	}
@@ -146,18 +114,22 @@ func TestVNFOfVirtualMachines(t *testing.T) {
 		}
 		return s.want(http.StatusOK, ask("GET", one, nil))
 	}
-	up := run("instantiate", onServers(vim))
+	up := run("instantiate", request)
+	vim := up.text(t, "vimConnectionInfo.vim1.vimId")
 	for _, part := range []string{`"vduId":"VDU1"`, `"vimLevelResourceType":"OS::Nova::Server"`, `"cpdId":"VDU1_CP1"`, `"addresses":["192.0.2.`, `"layerProtocol":"IP_OVER_ETHERNET"`} {
 		if !strings.Contains(string(up.body), part) {
 			t.Errorf("the VNF lacks %s: %s", part, up.body)
 		}
 	}
 	s.want(http.StatusConflict, s.do("DELETE", "/v1.0/vims/"+vim, nil))
+	for _, do := range while {
+		do(one)
+	}
 	run("scale", map[string]any{"type": "SCALE_OUT", "aspectId": "front", "numberOfSteps": 2})
 	if got := cloud.Servers(); len(got) != 3 {
 		t.Errorf("the servers are %v", got)
 	}
-	s.want(http.StatusUnprocessableEntity, ask("POST", one+"/change_ext_conn", map[string]any{"extVirtualLinks": onServers(vim)["extVirtualLinks"]}))
+	s.want(http.StatusUnprocessableEntity, ask("POST", one+"/change_ext_conn", map[string]any{"extVirtualLinks": request["extVirtualLinks"]}))
 	run("heal", map[string]any{})
 	if down := run("terminate", map[string]any{"terminationType": "FORCEFUL"}); down.text(t, "instantiationState") != "NOT_INSTANTIATED" {
 		t.Errorf("the VNF is %s", down.body)

@@ -52,6 +52,7 @@ func (in given) change(r *nf.Region) error {
 	}
 	if r.Type == nf.OpenStackRegion {
 		v = append(v, in.cloud(&vim, c)...)
+		v = append(v, in.cloudRegion(&vim, r.Created.IsZero())...)
 	} else {
 		v = append(v, in.cluster(r, c)...)
 	}
@@ -123,6 +124,29 @@ func (in given) cloud(vim *nf.VIM, c credentials) nf.Violations {
 		}
 	}
 	return v
+}
+
+// regionKey is the entry of the extra data of an OpenStack VIM that has the region of its
+// catalog.
+const regionKey = "region"
+
+// cloudRegion sets the region of the catalog of a new OpenStack VIM. It cannot be changed: the
+// servers in the former region would no longer be found.
+func (in given) cloudRegion(vim *nf.VIM, created bool) nf.Violations {
+	if in.Extra == nil {
+		return nil
+	}
+	region, given := in.Extra[regionKey]
+	text, ok := region.(string)
+	switch {
+	case given && !ok:
+		return nf.Violations{{Field: "extra." + regionKey, Message: "is not a text"}}
+	case created:
+		vim.OpenStack.Region = text
+	case text != vim.OpenStack.Region:
+		return nf.Violations{{Field: "extra." + regionKey, Message: "cannot be changed; register another VIM"}}
+	}
+	return nil
 }
 
 // checkDictionaries returns a violation for each dictionary in extra data that is too large.

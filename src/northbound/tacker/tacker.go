@@ -15,12 +15,9 @@ import (
 
 // Regions manages the registered cloud regions.
 type Regions interface {
-	// Register probes a region and stores it. It returns nf.Exists, nf.Invalid or
-	// nf.Unreachable.
+	// Register probes a region, or logs in at its cloud, and stores it. It returns
+	// nf.Exists, nf.Invalid, nf.Unsupported or nf.Unreachable.
 	Register(ctx context.Context, r nf.Region) (nf.Region, error)
-	// Enlist stores a region without connecting to it. It returns nf.Exists or
-	// nf.Invalid.
-	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
 	// RegionsFrom yields the regions, sorted by id.
 	RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error]
 	// UpdateRegion edits a region. Edit may be called more than once.

@@ -47,11 +47,7 @@ func (vs vims) create(w http.ResponseWriter, r *http.Request) error {
 	if err := vs.free(ctx, region); err != nil {
 		return err
 	}
-	register := vs.regions.Register
-	if region.Type == nf.OpenStackRegion {
-		register = vs.regions.Enlist
-	}
-	made, err := register(ctx, region)
+	made, err := vs.regions.Register(ctx, region)
 	if err != nil {
 		return renamed(err, region)
 	}

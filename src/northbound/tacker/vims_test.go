@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,8 +193,8 @@ func TestCredentialsChange(t *testing.T) {
 		`cannot use VIM "v": auth_cred.ssl_ca_cert: needs a credential: the present one is a kubeconfig`)
 }
 
-// TestOpenStack stores, lists, changes and deletes an OpenStack VIM, and connects to
-// nothing.
+// TestOpenStack stores, changes and deletes an OpenStack VIM, and logs in when its
+// connection is another one.
 func TestOpenStack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -207,14 +208,28 @@ func TestOpenStack(t *testing.T) {
 	if diff := cmp.Diff(want, *w.region("os").VIM.OpenStack); diff != "" {
 		t.Errorf("the keys are stored (-want +got):\n%s", diff)
 	}
-	one := all + "/" + made["id"].(string)
+	first, one := want, all+"/"+made["id"].(string)
 	got := w.vim("keys are changed", "PUT", one, `{"vim": {"auth_cred": {"password": "s3cret-2", "cert_verify": true}, "vim_project": {"name": "nfv2"}}}`)
 	want.Password, want.Insecure, want.Project, want.ProjectDomain = nf.Secret("s3cret-2"), false, "nfv2", ""
 	if diff := cmp.Diff(want, *w.region("os").VIM.OpenStack); diff != "" || got["tls_verified"] != true {
 		t.Errorf("the keys are changed (-want +got):\n%s", diff)
 	}
-	if status, text := w.ask("DELETE", one, ""); status != http.StatusNoContent || len(w.probed) > 0 {
-		t.Errorf("%d probes, %d %s", len(w.probed), status, text)
+	w.vim("a description", "PUT", one, `{"vim": {"description": "changed"}}`)
+	w.vim("a VIM in a region of the cloud", "POST", all, body("two", `type="openstack"`, `auth_cred={"username": "u", "password": "s3cret"}`, `extra={"region": "RegionTwo"}`))
+	two := w.region("two").VIM.OpenStack
+	if two.Region != "RegionTwo" {
+		t.Errorf("its region is %q", two.Region)
+	}
+	w.vim("its description", "PUT", all+"/"+nf.Region{ID: "two"}.VIMID(), `{"vim": {"description": "changed", "extra": {"region": "RegionTwo", "area": "a"}}}`)
+	if got := w.region("two").VIM.OpenStack; got.Region != "RegionTwo" {
+		t.Errorf("after a change of something else, its region is %q", got.Region)
+	}
+	w.logins = slices.DeleteFunc(w.logins, func(o nf.OpenStack) bool { return o.Region != "" })
+	if diff := cmp.Diff([]nf.OpenStack{first, want}, w.logins); diff != "" || len(w.probed) > 0 {
+		t.Errorf("%d probes; the logins are (-want +got):\n%s", len(w.probed), diff)
+	}
+	if status, text := w.ask("DELETE", one, ""); status != http.StatusNoContent {
+		t.Errorf("%d %s", status, text)
 	}
 }
 

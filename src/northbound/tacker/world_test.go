@@ -37,6 +37,7 @@ type world struct {
 	url    string
 	client *http.Client
 	probed []nf.Access
+	logins []nf.OpenStack
 	before func()         // called once before the next region is stored
 	state  nf.RegionState // of every region
 }
@@ -50,7 +51,7 @@ func newWorld(t *testing.T) *world {
 	w.Catalog, err = catalog.New(catalog.Config{
 		KV: memory.New(), Renderers: map[string]render.Renderer{"manifest": manifest.New(render.NewGate(render.GateConfig{}))}, Limits: render.DefaultLimits(),
 		NewID: func() string { return "id" }, Clock: func() time.Time { return time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC) },
-		Probe: w.probe,
+		Probe: w.probe, Login: w.login,
 		Parse: func(kubeconfig nf.Secret) (nf.Access, error) {
 			return nf.Access{Server: "https://10.0.0.1:6443", Token: nf.Secret("s3cret-file"), Kubeconfig: kubeconfig}, nil
 		},
@@ -94,6 +95,18 @@ func (w *world) probe(_ context.Context, a nf.Access) (nf.Probe, error) {
 		return nf.Probe{Server: a.Server, Version: "v1.37.1"}, nil
 	}
 	return nf.Probe{}, &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "API server " + a.Server, Reason: reason, Err: errRefused}
+}
+
+// login is the clouds: one is down, and all refuse a password.
+func (w *world) login(_ context.Context, o nf.OpenStack) error {
+	w.logins = append(w.logins, o)
+	switch {
+	case strings.Contains(o.AuthURL, "down"):
+		return &nf.Error{Kind: nf.Unreachable, Op: "log in at", Subject: "cloud down", Reason: nf.ReasonTCP, Err: errRefused}
+	case string(o.Password) == "s3cret-wrong":
+		return &nf.Error{Kind: nf.Unreachable, Op: "log in at", Subject: "cloud", Reason: nf.ReasonUnauthorized, Err: errRefused}
+	}
+	return nil
 }
 
 // RegionState implements tacker.Conditions.

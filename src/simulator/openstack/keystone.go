@@ -65,16 +65,25 @@ func (s *Simulator) authenticate(r request) response {
 	token, expires := "token-"+s.id(), s.cfg.Clock().Add(s.cfg.Life)
 	s.tokens[token] = expires
 	service := func(kind, path string) map[string]any {
-		endpoint := func(of, host string) map[string]any {
-			return map[string]any{"id": kind + "-" + of, "interface": of, "region": "RegionOne", "region_id": "RegionOne", "url": host + path}
+		endpoint := func(of, host, region string) map[string]any {
+			return map[string]any{"id": kind + "-" + of, "interface": of, "region": region, "region_id": region, "url": host + path}
 		}
-		return map[string]any{"id": kind, "type": kind, "name": kind, "endpoints": []any{endpoint("internal", "http://internal.invalid"), endpoint("public", base(r))}}
+		return map[string]any{"id": kind, "type": kind, "name": kind, "endpoints": []any{
+			endpoint("internal", "http://internal.invalid", regionOne), endpoint("public", base(r), regionOne), endpoint("public", base(r)+secondRegion, regionTwo),
+		}}
 	}
 	return response{status: http.StatusCreated, header: map[string]string{"X-Subject-Token": token}, body: map[string]any{"token": map[string]any{
 		"methods": []string{"password"}, "expires_at": expires.UTC().Format("2006-01-02T15:04:05.000000Z"), "issued_at": s.cfg.Clock().UTC().Format("2006-01-02T15:04:05.000000Z"),
 		"catalog": []any{service("compute", "/compute/v2.1"), service("network", "/network"), service("image", "/image"), service("orchestration", "/orchestration/v1/project")},
 	}}}
 }
+
+// The regions of the catalog. The services of the second one have their own paths.
+const (
+	regionOne    = "RegionOne"
+	regionTwo    = "RegionTwo"
+	secondRegion = "/region-two"
+)
 
 // unidentified returns an error in Keystone's form.
 func unidentified(status int, message string) response {

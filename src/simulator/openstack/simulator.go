@@ -155,7 +155,19 @@ func (s *Simulator) on(pattern string, public bool, queries []string, do handle)
 
 // ServeHTTP executes a request. If a fault cuts the connection, it panics with
 // http.ErrAbortHandler, as net/http expects.
-func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, secondRegion+"/") {
+		s.inSecond(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// inSecond counts a request to the second region, which has no objects, and refuses it.
+func (s *Simulator) inSecond(w http.ResponseWriter, r *http.Request) {
+	s.journal.Add(Entry{Method: r.Method, URI: r.URL.RequestURI(), Status: http.StatusServiceUnavailable})
+	refuse(http.StatusServiceUnavailable, "the region has no services").write(w)
+}
 
 func (s *Simulator) execute(r request, public bool, queries []string, do handle) response {
 	s.mu.Lock()
