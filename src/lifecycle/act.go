@@ -212,8 +212,7 @@ func workloads(in nf.Instance, req nf.ActRequest) ([]nf.Ref, error) {
 		}
 		return out, nil
 	}
-	var v, again nf.Violations
-	first := map[string]int{} // the entry that names an object
+	var v nf.Violations
 	for i, name := range names {
 		var found []string
 		for _, it := range items {
@@ -227,21 +226,29 @@ func workloads(in nf.Instance, req nf.ActRequest) ([]nf.Ref, error) {
 			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("VNF instance %s has no object %q", in.ID, name)})
 		case len(found) > 1:
 			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("%q is one of %s; say which", name, strings.Join(found, ", "))})
-		default:
-			if at, given := first[found[0]]; given {
-				again = append(again, nf.Violation{Field: field, Message: fmt.Sprintf("%q is the same object as workloads[%d]", name, at)})
-				continue
-			}
-			first[found[0]] = i
 		}
 	}
-	switch {
-	case len(v) > 0:
+	if len(v) > 0 {
 		return nil, nf.E(nf.NotFound, string(req.Verb), "workloads", v)
-	case len(again) > 0:
+	}
+	if again := repeated(names, out); len(again) > 0 {
 		return nil, nf.E(nf.Invalid, string(req.Verb), "workloads", again)
 	}
 	return out, nil
+}
+
+// repeated returns a violation for each name of an object that an earlier one names.
+func repeated(names []string, refs []nf.Ref) nf.Violations {
+	var v nf.Violations
+	first := map[string]int{}
+	for i, ref := range refs {
+		if at, given := first[ref.Key()]; given {
+			v = append(v, nf.Violation{Field: fmt.Sprintf("workloads[%d]", i), Message: fmt.Sprintf("%q is the same object as workloads[%d]", names[i], at)})
+			continue
+		}
+		first[ref.Key()] = i
+	}
+	return v
 }
 
 // restartable reports whether an object is of a kind that rolls a changed template

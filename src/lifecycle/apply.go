@@ -110,18 +110,23 @@ func (a *applier) applyObjects(ctx context.Context, index int, wanted []*unstruc
 			return changes, err
 		}
 		done[ref.Key()] = nf.Recreated
-		if err := a.run.attempt.Held(ctx); err != nil { // the object may be what another replica has recreated
-			return changes, err
-		}
-		a.run.attempt.Log().InfoContext(ctx, "object recreated, because a field cannot be changed", "object", ref.String())
-		gone, err := a.run.cluster.Delete(ctx, a.run.op().Subject, []nf.Ref{ref})
-		if err == nil {
-			err = a.await(ctx, wait{wanted: nf.Absent, targets: gone})
-		}
-		if err != nil {
+		if err := a.clear(ctx, ref); err != nil {
 			return changes, err
 		}
 	}
+}
+
+// clear deletes an object that is to be recreated, and waits until it is gone.
+func (a *applier) clear(ctx context.Context, ref nf.Ref) error {
+	if err := a.run.attempt.Held(ctx); err != nil { // the object may be what another replica has recreated
+		return err
+	}
+	a.run.attempt.Log().InfoContext(ctx, "object recreated, because a field cannot be changed", "object", ref.String())
+	gone, err := a.run.cluster.Delete(ctx, a.run.op().Subject, []nf.Ref{ref})
+	if err == nil {
+		err = a.await(ctx, wait{wanted: nf.Absent, targets: gone})
+	}
+	return err
 }
 
 // remove deletes objects and waits until they are gone; objects to keep are
