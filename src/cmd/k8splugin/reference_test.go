@@ -84,8 +84,11 @@ func describeFlags(page *strings.Builder, flags *pflag.FlagSet) {
 			name = "-" + f.Shorthand + ", " + name
 		}
 		value := f.DefValue
-		if home, err := os.UserHomeDir(); err == nil {
-			value = strings.Replace(value, home+"/", "~/", 1)
+		switch f.Name { // the defaults that depend on the machine
+		case "data":
+			value = "~/.local/share/k8splugin"
+		case "replica-name":
+			value = "name of the host"
 		}
 		if slices.Contains([]string{"", "false", "0", "0s", "[]"}, value) {
 			value = "-"
