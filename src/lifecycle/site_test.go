@@ -70,7 +70,10 @@ func (s *site) start(edit ...func(*config)) *engine {
 	for _, e := range edit {
 		e(&cfg)
 	}
-	cfg.Work.KV, cfg.Work.NewID, cfg.Networks = cfg.KV, cfg.NewID, fakeNetworks{cfg.KV}
+	cfg.Work.KV, cfg.Work.NewID = cfg.KV, cfg.NewID
+	if cfg.Networks == nil {
+		cfg.Networks = fakeNetworks{cfg.KV}
+	}
 	if cfg.Workloads == nil {
 		cfg.Workloads = fakeWorkloads{reservations: s.volumes, kv: cfg.KV}
 	}

@@ -26,8 +26,11 @@ type Attempt struct {
 	// leaving: the subject is unlocked or deleted by now, or will be with the next write.
 	leaving bool
 	initial bool // no attempt has begun before this one
-	log     *slog.Logger
-	draft   *draft
+	// atEnd has a function called with the cause when the service or this replica's lease
+	// ends.
+	atEnd func(context.CancelCauseFunc) (forget func() bool)
+	log   *slog.Logger
+	draft *draft
 }
 
 // Job returns the operation as the list of work has it.

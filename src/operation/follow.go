@@ -14,10 +14,14 @@ import (
 const followPause = time.Second
 
 // Await waits until another operation ends, and returns it, or a zero one if it is no
-// longer stored. It releases this operation's place in the meantime. If the context ends
-// first, it returns the cause.
+// longer stored. It releases this operation's place in the meantime. If the context or this
+// attempt ends first, it returns the cause: the end of the service is no reason to wait for
+// an operation, even if ctx does not end with it.
 func (a *Attempt) Await(ctx context.Context, id string) (nf.Operation, error) {
 	defer a.Yield()()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer a.atEnd(stop)()
 	for op, err := range a.ledger.Follow(ctx, id) {
 		if err != nil {
 			return nf.Operation{}, RecordError(nf.IgnoreNotFound(err))

@@ -25,6 +25,9 @@ func (l *Ledger) Performer(restart bool, open func(*Attempt) Work) func(ctx, can
 		defer l.feed.clearRunning(j.ID)
 		cfg := &l.workers.cfg
 		a := &Attempt{cfg: cfg, ledger: l, workers: l.workers, job: j, log: cfg.Logger.With("operation", j.ID), draft: newDraft()}
+		a.atEnd = func(stop context.CancelCauseFunc) func() bool {
+			return context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })
+		}
 		x := &execution{attempt: a, work: open(a), restart: restart}
 		if err := x.perform(ctx, cancellable); !errors.Is(err, errOver) {
 			return err
