@@ -29,6 +29,15 @@ type OpenStack struct {
 	CA            []byte `json:"ca,omitempty"`          // PEM certificates; empty: the CAs that the system trusts
 }
 
+// DefaultDomain is the name of the domain of users and projects of OpenStack that name none.
+const DefaultDomain = "Default"
+
+// Scope returns what identifies a project in a region of a cloud, for comparisons: the URL
+// without slashes at the end, the project, its domain, and the region.
+func (o OpenStack) Scope() [4]string {
+	return [4]string{strings.TrimRight(o.AuthURL, "/"), o.Project, cmp.Or(o.ProjectDomain, DefaultDomain), o.Region}
+}
+
 // LogValue logs only the URL: a JSON log would show the password.
 func (o OpenStack) LogValue() slog.Value { return slog.StringValue(o.AuthURL) }
 

@@ -31,6 +31,32 @@ func TestVIMOfRegion(t *testing.T) {
 	}
 }
 
+func TestScopeOfCloud(t *testing.T) {
+	cloud := nf.OpenStack{AuthURL: "https://x/v3/", Username: "ann", Project: "edge", Region: "one"}
+	cases := map[string]struct {
+		reason string
+		edit   func(*nf.OpenStack)
+		same   bool
+	}{
+		"Slash":   {"slashes at the end of the URL do not count", func(o *nf.OpenStack) { o.AuthURL = "https://x/v3" }, true},
+		"User":    {"another user has the same scope", func(o *nf.OpenStack) { o.Username = "bob" }, true},
+		"Default": {"no domain is the default domain", func(o *nf.OpenStack) { o.ProjectDomain = "Default" }, true},
+		"URL":     {"another cloud", func(o *nf.OpenStack) { o.AuthURL = "https://y/v3" }, false},
+		"Project": {"another project", func(o *nf.OpenStack) { o.Project = "core" }, false},
+		"Domain":  {"a project of that name in another domain", func(o *nf.OpenStack) { o.ProjectDomain = "lab" }, false},
+		"Region":  {"another region of the cloud", func(o *nf.OpenStack) { o.Region = "two" }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			other := cloud
+			tc.edit(&other)
+			if same := cloud.Scope() == other.Scope(); same != tc.same {
+				t.Errorf("%s: the scopes are the same: %t", tc.reason, same)
+			}
+		})
+	}
+}
+
 // TestOpenStackHasNoAccess checks that a region of OpenStack is never connected to.
 func TestOpenStackHasNoAccess(t *testing.T) {
 	r := nf.Region{ID: "vms", Type: nf.OpenStackRegion, Access: nf.Access{Server: "https://x"}}

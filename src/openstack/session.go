@@ -18,9 +18,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// defaultDomain is the name of the domain of users and projects that name none.
-const defaultDomain = "Default"
-
 // session is a login at a cloud.
 type session struct {
 	subject                 string // the host of the cloud
@@ -52,8 +49,8 @@ func (c *Clouds) login(ctx context.Context, o nf.OpenStack) (*session, error) {
 	}
 	s.provider = provider
 	err = sdk.Authenticate(ctx, provider, gophercloud.AuthOptions{
-		IdentityEndpoint: o.AuthURL, Username: o.Username, Password: string(o.Password), DomainName: cmp.Or(o.UserDomain, defaultDomain),
-		Scope: &gophercloud.AuthScope{ProjectName: o.Project, DomainName: cmp.Or(o.ProjectDomain, defaultDomain)}, AllowReauth: true,
+		IdentityEndpoint: o.AuthURL, Username: o.Username, Password: string(o.Password), DomainName: cmp.Or(o.UserDomain, nf.DefaultDomain),
+		Scope: &gophercloud.AuthScope{ProjectName: o.Project, DomainName: cmp.Or(o.ProjectDomain, nf.DefaultDomain)}, AllowReauth: true,
 	})
 	if err == nil {
 		err = s.services(provider)
@@ -89,15 +86,15 @@ func (s *session) services(provider *gophercloud.ProviderClient) error {
 		to   **gophercloud.ServiceClient
 		make func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
 	}{{&s.compute, sdk.NewComputeV2}, {&s.network, sdk.NewNetworkV2}, {&s.image, sdk.NewImageV2}} {
-		if *service.to, err = service.make(provider, s.endpoint()); err != nil {
+		if *service.to, err = service.make(provider, s.inRegion()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// endpoint returns how a service of the cloud is looked up.
-func (s *session) endpoint() gophercloud.EndpointOpts {
+// inRegion returns the options to look up a service of the cloud.
+func (s *session) inRegion() gophercloud.EndpointOpts {
 	return gophercloud.EndpointOpts{Region: s.region}
 }
 

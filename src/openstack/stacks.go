@@ -67,7 +67,7 @@ func stacksAt(parts ...string) string {
 
 // heat calls Heat at a path, which may have a query.
 func (s *session) heat(ctx context.Context, method, at string, body, into any) error {
-	client, err := sdk.NewOrchestrationV1(s.provider, s.endpoint())
+	client, err := sdk.NewOrchestrationV1(s.provider, s.inRegion())
 	if err != nil {
 		return err //nolint:wrapcheck // wrong translates it
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -127,14 +126,17 @@ func (rs resolver) remains(ctx context.Context, verb nf.Verb, v nf.VNF, wanted m
 	return nil
 }
 
-// describes reports whether a connection of a request describes the OpenStack cloud of a
-// region, with the region's project.
+// describes reports whether a connection of a request describes the project of a region, in
+// its region of its OpenStack cloud.
 func describes(w nf.VIMConnectionRequest, r nf.Region) bool {
 	if r.Type != nf.OpenStackRegion {
 		return false
 	}
-	project, _ := w.Access["project"].(string)
-	return project == r.VIM.OpenStack.Project && strings.TrimRight(serverOf(w), "/") == strings.TrimRight(r.VIM.OpenStack.AuthURL, "/")
+	o := nf.OpenStack{AuthURL: serverOf(w)}
+	for name, to := range map[string]*string{"project": &o.Project, "projectDomain": &o.ProjectDomain, "region": &o.Region} {
+		*to, _ = w.Access[name].(string)
+	}
+	return o.Scope() == r.VIM.OpenStack.Scope()
 }
 
 func moved(verb nf.Verb, v nf.VNF) error {

@@ -72,21 +72,25 @@ func TestVNFOnDescribedCloud(t *testing.T) {
 	t.Parallel()
 	s := startBareService(t)
 	cloud, vim := newCloud(t, "unused")
-	described := func(password string) map[string]any {
+	described := func(password, region string) map[string]any {
 		return map[string]any{"vim1": map[string]any{
 			"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3", "interfaceInfo": map[string]any{"endpoint": vim["auth_url"], "skipCertificateVerification": true},
-			"accessInfo": map[string]string{"username": "nfv", "password": password, "userDomain": "Default", "project": "edge", "projectDomain": "Default", "region": "RegionOne"},
+			"accessInfo": map[string]string{"username": "nfv", "password": password, "userDomain": "Default", "project": "edge", "projectDomain": "Default", "region": region},
 		}}
 	}
 	request := onServers("")
-	request["vimConnectionInfo"] = described("s3cret-cloud")
+	request["vimConnectionInfo"] = described("s3cret-cloud", "RegionOne")
 	testVNFOfVirtualMachines(t, s, cloud, request, func(one string) {
 		v := vnfs{s, t}
-		modify := func(status int, password string) answer {
-			return v.ask(status, "PATCH", "/vnflcm/v2"+one, map[string]any{"vimConnectionInfo": described(password)})
+		modify := func(status int, password, region string) answer {
+			return v.ask(status, "PATCH", "/vnflcm/v2"+one, map[string]any{"vimConnectionInfo": described(password, region)})
 		}
-		modify(http.StatusBadGateway, "s3cret-wrong")
-		at := modify(http.StatusAccepted, "s3cret-cloud").header.Get("Location")
+		modify(http.StatusBadGateway, "s3cret-wrong", "RegionOne")
+		modify(http.StatusConflict, "s3cret-cloud", "RegionTwo")
+		if vims := s.want(http.StatusOK, s.do("GET", "/v1.0/vims", nil)).body; strings.Contains(string(vims), "RegionTwo") {
+			t.Errorf("a VIM is left of the rejected request: %s", vims)
+		}
+		at := modify(http.StatusAccepted, "s3cret-cloud", "RegionOne").header.Get("Location")
 		v.ends(at[strings.LastIndex(at, "/")+1:], nf.OccurrenceCompleted)
 	})
 }

@@ -1,7 +1,6 @@
 package tacker
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -136,14 +135,7 @@ func (cs Connections) names(ctx context.Context, vim string) (bool, error) {
 // sameProject reports whether both are the same project in the same region of an OpenStack
 // cloud.
 func sameProject(a, b nf.Region) bool {
-	if a.Type != nf.OpenStackRegion || b.Type != nf.OpenStackRegion {
-		return false
-	}
-	of := func(r nf.Region) [4]string {
-		o := r.VIM.OpenStack
-		return [4]string{strings.TrimRight(o.AuthURL, "/"), o.Project, cmp.Or(o.ProjectDomain, "Default"), o.Region}
-	}
-	return of(a) == of(b)
+	return a.Type == nf.OpenStackRegion && b.Type == nf.OpenStackRegion && a.VIM.OpenStack.Scope() == b.VIM.OpenStack.Scope()
 }
 
 // described returns the region that a connection describes.
@@ -213,7 +205,8 @@ func describedCloud(project, server string, c nf.VIMConnectionRequest) (nf.Regio
 	if o.Region != "" {
 		r.VIM.Extra = map[string]any{regionKey: o.Region}
 	}
-	return givenRegion(r, project, server, o.Project, cmp.Or(o.ProjectDomain, "Default"), o.Region), nil
+	scope := o.Scope()
+	return givenRegion(r, project, scope[:]...), nil
 }
 
 // trusted returns the certificates that an interfaceInfo has, as texts.
