@@ -32,6 +32,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/sol013"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/tacker"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/openstack"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
@@ -48,6 +49,7 @@ type service struct {
 	workers   *operation.Workers
 	engine    *lifecycle.Engine
 	pool      *cluster.Pool
+	clouds    *openstack.Clouds
 	memory    *budget.Budget // of checks of uploads
 	catalog   *catalog.Catalog
 	bundles   *bundle.Bundles
@@ -138,7 +140,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	return s, nil
 }
 
-// openPool creates the pool of connections to regions.
+// openPool creates the pool of connections to clusters, and the client of OpenStack clouds.
 func (s *service) openPool(cfg Config, obs observability) error {
 	hosts, err := cfg.regionHosts()
 	if err != nil {
@@ -149,6 +151,7 @@ func (s *service) openPool(cfg Config, obs observability) error {
 		return err
 	}
 	s.pool = obs.pool(hosts, rules, s.renewals(), s.rejected, func() (uint64, bool) { return s.index.Version("regions/") })
+	s.clouds = openstack.New(openstack.Config{Hosts: hosts})
 	return nil
 }
 

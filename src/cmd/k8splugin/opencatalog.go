@@ -13,16 +13,12 @@ func (s *service) openCatalog(cfg Config, db *secureStore) (map[string]render.Re
 	if err != nil {
 		return nil, err
 	}
-	clouds, err := siteClouds(cfg)
-	if err != nil {
-		return nil, err
-	}
 	limits := render.DefaultLimits().For(cfg.MaxPackage)
 	s.memory = budget.New(2 * limits.Memory) // a package is composed of the files of two archives
 	kinds := renderers(signers)              // once: all users share the rendering limits
 	s.catalog, err = catalog.New(catalog.Config{
 		KV: db.kv, Renderers: kinds, Limits: limits, Memory: s.memory, Parse: cluster.Parse,
-		Probe: s.pool.Probe, Login: clouds.Login, Check: s.pool.Check, NewID: newID,
+		Probe: s.pool.Probe, Login: s.clouds.Login, Check: s.pool.Check, NewID: newID,
 	})
 	return kinds, err
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/openstack"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/site/shell"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
@@ -17,23 +16,10 @@ func (s *service) siteKeeper(cfg Config, db *secureStore, obs observability) (*s
 	if err != nil {
 		return nil, err
 	}
-	clouds, err := siteClouds(cfg)
-	if err != nil {
-		return nil, err
-	}
 	return site.New(site.Config{
 		KV: db.kv, Regions: s.regions(), Instances: instances{s.engine}, Owners: owners{s}, ProbeHost: shell.Probe, Runners: runners, Workers: s.workers,
-		Clouds: clouds, Holds: s.catalog, Usable: shell.Usable, NewID: newID, Retention: cfg.Retention,
+		Clouds: s.clouds, Holds: s.catalog, Usable: shell.Usable, NewID: newID, Retention: cfg.Retention,
 	})
-}
-
-// siteClouds returns the clouds that make machines of sites.
-func siteClouds(cfg Config) (*openstack.Clouds, error) {
-	hosts, err := cfg.regionHosts()
-	if err != nil {
-		return nil, err
-	}
-	return openstack.New(openstack.Config{Hosts: hosts}), nil
 }
 
 // instances terminates instances for sites. The termination continues the trace

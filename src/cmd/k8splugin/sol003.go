@@ -25,12 +25,8 @@ func (s *service) vnfLedger(cfg Config, db *secureStore) (*sol003.Manager, error
 	if err != nil {
 		return nil, err
 	}
-	clouds, err := siteClouds(cfg)
-	if err != nil {
-		return nil, err
-	}
 	return sol003.New(sol003.Config{
-		KV: db.kv, Granter: granter, Packages: s.catalog, Regions: s.catalog, Descriptors: read, Engines: engines, Hooks: hooks, Clouds: vnfClouds{s.catalog, clouds},
+		KV: db.kv, Granter: granter, Packages: s.catalog, Regions: s.catalog, Descriptors: read, Engines: engines, Hooks: hooks, Clouds: vnfClouds{s.catalog, s.clouds},
 		Changes: s.engine, Repairs: s.engine, Instances: s.engine, Workers: s.workers, Places: cfg.Workers, Retention: cfg.Retention,
 	})
 }
