@@ -17,10 +17,10 @@ import (
 const DefaultOwner = "k8splugin"
 
 // Register probes a region and stores it. Instead of a probe, it logs in at the cloud of a
-// region of OpenStack. It stores nothing if that fails, or if the id is taken (nf.Exists). Repeating a request returns the region as
-// it is stored, or nf.Conflict if the request differs. If r.Access has a
-// kubeconfig, the rest of the access is read from it; so it is in Enlist and
-// UpdateRegion.
+// region of OpenStack. It stores nothing if that fails, or if the id is taken (nf.Exists).
+// Repeating a request returns the region as it is stored, or nf.Conflict if the request
+// differs. If r.Access has a kubeconfig, the rest of the access is read from it; so it is
+// in Enlist and UpdateRegion.
 func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
 	r = withDefaults(r)
 	subject := "cloud region " + r.ID
@@ -42,7 +42,7 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 	}
 	var probe nf.Probe
 	if r.Type == nf.OpenStackRegion {
-		err = c.login(ctx, r)
+		err = c.login(ctx, *r.VIM.OpenStack)
 	} else {
 		probe, err = c.cfg.Probe(ctx, access)
 	}
@@ -57,20 +57,25 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 	return r, nil
 }
 
-// login logs in at the cloud of a region of OpenStack. It does nothing for other regions.
-func (c *Catalog) login(ctx context.Context, r nf.Region) error {
-	if r.Type != nf.OpenStackRegion {
-		return nil
-	}
+// login checks the URL of an OpenStack cloud, and logs in.
+func (c *Catalog) login(ctx context.Context, o nf.OpenStack) error {
 	if c.cfg.Check != nil { // only the URL is checked
-		if err := c.cfg.Check(nf.Access{Server: r.VIM.OpenStack.AuthURL, Token: nf.Secret("none")}); err != nil {
+		if err := c.cfg.Check(nf.Access{Server: o.AuthURL, Token: nf.Secret("none")}); err != nil {
 			return err
 		}
 	}
 	if c.cfg.Login == nil {
 		return nf.E(nf.Unsupported, "use", "OpenStack", errors.New("no client is configured"))
 	}
-	return c.cfg.Login(ctx, *r.VIM.OpenStack)
+	return c.cfg.Login(ctx, o)
+}
+
+// loginAgain logs in at the OpenStack cloud of a region if the connection has changed.
+func (c *Catalog) loginAgain(ctx context.Context, before, wanted nf.Region) error {
+	if wanted.Type != nf.OpenStackRegion || sameCloud(before, wanted) {
+		return nil
+	}
+	return c.login(ctx, *wanted.VIM.OpenStack)
 }
 
 // sameCloud reports whether two regions have the same connection to an OpenStack cloud, or
@@ -171,10 +176,8 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
 		}
 	}
-	if !sameCloud(before, wanted) {
-		if err := c.login(ctx, wanted); err != nil {
-			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
-		}
+	if err := c.loginAgain(ctx, before, wanted); err != nil {
+		return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
 	}
 	return c.regions.Update(ctx, id, func(r *nf.Region) error {
 		fixed := *r

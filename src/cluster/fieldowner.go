@@ -199,7 +199,7 @@ func (d objectDrift) shown(u *unstructured.Unstructured) nf.Drift {
 	out := nf.Drift{Ref: d.ref, Missing: d.missing}
 	if d.why != nil {
 		said := nf.TextOf(d.why)
-		// Whoever may read the drift need not be allowed to see the instance that the object belongs to.
+		// A user who may read the drift is perhaps not allowed to see the instance that has the object.
 		said.Mentions, _ = nf.FilterMentions(said.Mentions, func(string) (hide bool, err error) { return true, nil })
 		out.Message = said.String()
 	}

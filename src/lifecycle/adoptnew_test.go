@@ -169,6 +169,20 @@ func TestCreateThatAdoptsAndFails(t *testing.T) {
 	}
 }
 
+// failedAdoption fails to create an instance that adopts the object db, because the object
+// bad is rejected.
+func failedAdoption(t *testing.T, s *site, e *engine, objects string) nf.Operation {
+	t.Helper()
+	running("db")(t, s, e)
+	s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
+	op, err := createAdopting(objects, nf.Keep)(t.Context(), e, nf.RequestKey{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, op)
+	return op
+}
+
 // TestRetryOfCreateThatAdopts adopts what the failed operation was to adopt, and nothing
 // else.
 func TestRetryOfCreateThatAdopts(t *testing.T) {
@@ -176,16 +190,10 @@ func TestRetryOfCreateThatAdopts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		e := s.start()
-		running("db")(t, s, e)
-		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
-		op, err := createAdopting("db_bad_late", nf.Keep)(t.Context(), e, nf.RequestKey{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.end(t, op)
+		op := failedAdoption(t, s, e, "db_bad_late")
 		s.cluster.refuse("bad", nil)
 		running("late")(t, s, e)
-		if _, err = e.Retry(t.Context(), op.ID, nf.Options{}); nf.KindOf(err) != nf.Conflict {
+		if _, err := e.Retry(t.Context(), op.ID, nf.Options{}); nf.KindOf(err) != nf.Conflict {
 			t.Errorf("an object that came later is not taken: %v", err)
 		}
 		delete(s.cluster.objects, configMap("late").Key())
@@ -209,14 +217,9 @@ func TestHooksOfRetryThatAdopts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		e := s.start()
-		running("db")(t, s, e)
-		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
-		op, err := createAdopting("early.estays_db-bad", nf.Keep)(t.Context(), e, nf.RequestKey{})
+		op := failedAdoption(t, s, e, "early.estays_db-bad")
+		op, err := e.Retry(t.Context(), op.ID, nf.Options{})
 		if err != nil {
-			t.Fatal(err)
-		}
-		e.end(t, op)
-		if op, err = e.Retry(t.Context(), op.ID, nf.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if end := e.end(t, op); end.State != nf.OperationFailed {

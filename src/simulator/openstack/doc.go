@@ -13,7 +13,8 @@
 // A journal has all requests. A script makes requests fail, take time, or lose their
 // response, and makes servers fail.
 //
-// It has one project, a second region whose services are down, no volumes, no floating IPs and no quotas of cores. Of Heat it has
-// servers, ports and groups of templates, and the functions get_param and get_resource. The
-// texts of its errors are its own; clients read the status and the type.
+// It has one project, a second region whose services are down, no volumes, no floating IPs
+// and no quotas of cores. Of Heat it has servers, ports and groups of templates, and the
+// functions get_param and get_resource. The texts of its errors are its own; clients read
+// the status and the type.
 package openstack
