@@ -9,8 +9,9 @@ import (
 
 const preamble = `# Benchmarks
 
-Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds, medians. On the same machine, kubectl and charts have %d
-rounds, and more than %d objects have %d; at a distance, there are %d and %d. With so many objects, kubectl runs once. A ratio is the mean of the middle half of the ratios of the rounds.
+Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores. Times are medians. On the same machine, there are %d rounds, %d of them with
+kubectl and charts, and %d with more than %d objects; at a distance, there are %d, %d and %d. With so many objects, kubectl runs once. A ratio is the mean of the middle half
+of the ratios of the rounds.
 
 The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are created in a namespace in three ways,
 in turns. Each way starts after all objects of the previous one are gone:
@@ -66,7 +67,8 @@ func (t tables) write(text *strings.Builder, rows []result) {
 
 func (b *bench) report(path string, t tables) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.farPlan.rounds, t.nearPlan.slow, mostOfAChart, t.nearPlan.large, t.farPlan.slow, t.farPlan.large)
+	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(),
+		t.nearPlan.rounds, t.nearPlan.slow, t.nearPlan.large, mostOfAChart, t.farPlan.rounds, t.farPlan.slow, t.farPlan.large)
 	text.WriteString("\n## On the same machine\n" + header)
 	t.write(&text, t.near)
 	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll clients reach the API server over a connection with this round trip, which is typical of regions.\n%s", t.roundTrip, header)
