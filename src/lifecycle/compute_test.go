@@ -102,7 +102,9 @@ func TestComputeOfAnInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.end(t, again)
+	if again = e.end(t, again); len(again.Warnings) > 0 {
+		t.Errorf("the warnings of the amendment remain: %q", again.Warnings)
+	}
 	wants("and so has the package's own object, when the amendment is removed", "gpu=v1", gpu)
 
 	s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))

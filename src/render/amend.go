@@ -45,9 +45,10 @@ func (p Plan) Amend(name string, other Plan) Plan {
 }
 
 // Unamended returns the plan with its objects and stages as they were before
-// any amendment. The warnings of the amendments remain.
+// any amendment, and without warnings: the operation that made it has reported them.
 func (p Plan) Unamended() Plan {
 	out := p.clone()
+	out.Warnings = nil
 	stages := out.Stages
 	out.Stages = nil
 	for _, stage := range stages {
