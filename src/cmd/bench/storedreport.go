@@ -28,8 +28,9 @@ API server in the process of the benchmark. It keeps the objects in memory, acce
 collects garbage less often than by default, to disturb the service less.
 Instances have four objects in four stages and a namespace each; %d clients create them through the API.
 
-For each number of stored instances, %d more are created and the processor time of the service is measured. With all but the first number, a new service with the first number of instances,
-which has its own regions and light API server, takes turns with it: %d each. Then it is stopped. The pages are read, the memory and the files are measured, and the service is stopped and started again on its data.
+For each number of stored instances, the pages are read, and the memory and the files are measured. Then %d more instances are created, and the processor time of the service is measured. It includes
+the work that is not for one instance, such as reading all of them for their health. With all but the first number, a new service with the first number of instances, which has its own regions and
+light API server, takes turns with it: %d each. Then the service is stopped and started again on its data.
 Times depend on the machine and its other load; ratios and sizes carry further.
 A page has 100 items; its time is the median of 11 requests, on the first page and on the last one that is full, if it is
 reached within a minute.
