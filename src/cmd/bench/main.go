@@ -175,7 +175,7 @@ func (o options) run(ctx context.Context, b *bench) error {
 // objects compares the ways for each number of objects, near and at a distance.
 func (b *bench) objects(ctx context.Context, kubeconfig string, o options) error {
 	// A ratio varies much between rounds, so there are more of those that take little time.
-	p := plan{sizes: o.sizes, rounds: 4 * o.rounds, slow: min(o.rounds, 2), large: min(o.rounds, 5)}
+	p := plan{sizes: o.sizes, rounds: 4 * o.rounds, slow: min(o.rounds, 2), large: min(2*o.rounds, 15)}
 	near, err := b.all(ctx, kubeconfig, p)
 	if err != nil {
 		return err
