@@ -290,6 +290,22 @@ type VIMConnectionRequest struct {
 	Extra     map[string]any
 }
 
+// OpenStack returns the OpenStack cloud at a URL that the connection describes. What it does
+// not say is empty. The names of the attributes are those that ETSI has registered for this
+// type of VIM.
+func (w VIMConnectionRequest) OpenStack(url string) OpenStack {
+	text := func(name string) string {
+		value, _ := w.Access[name].(string)
+		return value
+	}
+	o := OpenStack{
+		AuthURL: url, Username: text("username"), Password: Secret(text("password")), UserDomain: text("userDomain"),
+		Project: text("project"), ProjectDomain: text("projectDomain"), Region: text("region"),
+	}
+	o.Insecure, _ = w.Interface["skipCertificateVerification"].(bool)
+	return o
+}
+
 // Connected completes the connections of a request for the VNF: one that names no VIM is
 // with the VIM of the VNF's connection that has its key.
 func (v VNF) Connected(wanted map[string]VIMConnectionRequest) map[string]VIMConnectionRequest {

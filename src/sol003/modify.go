@@ -129,14 +129,7 @@ func (rs resolver) remains(ctx context.Context, verb nf.Verb, v nf.VNF, wanted m
 // describes reports whether a connection of a request describes the project of a region, in
 // its region of its OpenStack cloud.
 func describes(w nf.VIMConnectionRequest, r nf.Region) bool {
-	if r.Type != nf.OpenStackRegion {
-		return false
-	}
-	o := nf.OpenStack{AuthURL: serverOf(w)}
-	for name, to := range map[string]*string{"project": &o.Project, "projectDomain": &o.ProjectDomain, "region": &o.Region} {
-		*to, _ = w.Access[name].(string)
-	}
-	return o.Scope() == r.VIM.OpenStack.Scope()
+	return r.Type == nf.OpenStackRegion && w.OpenStack(serverOf(w)).Scope() == r.VIM.OpenStack.Scope()
 }
 
 func moved(verb nf.Verb, v nf.VNF) error {

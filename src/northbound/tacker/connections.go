@@ -179,18 +179,9 @@ func givenRegion(r nf.Region, project string, of ...string) nf.Region {
 	return r
 }
 
-// describedCloud returns the region of a connection that describes an OpenStack cloud. The
-// names of the attributes are those that ETSI has registered for this type of VIM.
+// describedCloud returns the region of a connection that describes an OpenStack cloud.
 func describedCloud(project, server string, c nf.VIMConnectionRequest) (nf.Region, error) {
-	text := func(name string) string {
-		value, _ := c.Access[name].(string)
-		return value
-	}
-	o := nf.OpenStack{
-		AuthURL: server, Username: text("username"), Password: secret(text("password")), UserDomain: text("userDomain"),
-		Project: text("project"), ProjectDomain: text("projectDomain"), Region: text("region"),
-	}
-	o.Insecure, _ = c.Interface["skipCertificateVerification"].(bool)
+	o := c.OpenStack(server)
 	auth := credentials{CA: trusted(c.Interface), Username: o.Username, Password: string(o.Password)}
 	wrong := append(auth.check(nf.OpenStackRegion), auth.cloudCA(&o)...)
 	for _, f := range [...]struct{ name, value string }{{"username", o.Username}, {"password", string(o.Password)}, {"project", o.Project}} {
